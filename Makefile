@@ -1,0 +1,73 @@
+# Every target that needs the environment makes it first: `make demo` works in a fresh clone.
+
+PYTHON ?= python3
+JOBS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+# The stamp holds the folder it was made in: an environment that was copied or moved is rebuilt.
+ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
+STALE := FORCE
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench fuzz lock clean FORCE
+
+help: ## Show this table
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+setup: $(STAMP) ## Make .venv with the package, every extra and the tools
+	@echo "setup: $(VENV) is ready"
+
+demo: $(STAMP) ## See it work
+	@$(BIN)/palio demo
+
+test: $(STAMP) ## Run the tests (a few minutes)
+	@$(BIN)/python -m pytest -n $(JOBS) -q -m "not slow and not fuzz"
+
+check: $(STAMP) ## Check format, lint, types and layers
+	@echo "ruff format" && $(BIN)/ruff format --check --quiet .
+	@echo "ruff check" && $(BIN)/ruff check --quiet .
+	@echo "mypy" && $(BIN)/mypy
+	@echo "lint-imports" && $(BIN)/lint-imports
+
+bench: $(STAMP) ## Measure
+	@$(BIN)/python -m palio.lab.bench_model
+
+fuzz: $(STAMP) ## Search for failures at random, for longer
+	@$(BIN)/python -m pytest -m fuzz tests
+
+lock: $(BIN)/uv ## Pin the dependencies anew (UPGRADE=--upgrade takes newer versions)
+	@$(BIN)/uv pip compile pyproject.toml --quiet --output-file requirements.txt \
+	    --all-extras --universal --generate-hashes --python-version 3.11 \
+	    --no-emit-index-url --no-emit-find-links \
+	    --custom-compile-command "make lock" $(UPGRADE)
+
+clean: ## Remove the environment, builds and caches
+	@rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp is written last, so a set-up that was interrupted is done again.
+$(STAMP): $(BIN)/uv requirements.txt pyproject.toml
+	@rm -f $(STAMP)
+	@echo "setup: installing the pinned packages (the first time pyspark is built here: a minute or two)"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.txt
+	@echo "setup: installing palio itself (editable)"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@command -v java >/dev/null || echo "setup: note: no java found; the Spark parts need Java 17 or newer"
+	@printf '%s\n' "$(CURDIR)" > $(STAMP)
+
+# uv comes with the version and the hashes that requirements.txt pins.
+$(BIN)/uv: requirements.txt $(STALE)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "setup: Palio needs Python 3.11 or newer, and '$(PYTHON)' is not that." \
+	         "Name one with: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@if [ "$$(cat $(STAMP) 2>/dev/null)" != "$(CURDIR)" ] || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	    echo "setup: making $(VENV) with $$($(PYTHON) --version)"; \
+	    $(PYTHON) -m venv --clear $(VENV); \
+	fi
+	@echo "setup: installing uv"
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.txt > $(VENV)/uv.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.txt
+	@touch $(BIN)/uv

@@ -1,0 +1,185 @@
+"""The command line: thin; every command calls a function that a program could call.
+
+Results go to standard output, progress and errors to standard error. Exit codes: 0 done (or yes),
+1 no, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from palio.errors import PalioError
+from palio.model.message import Message
+
+app = typer.Typer(
+    help="Palio, a content-based network for data: messages reach those whose predicate they match.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+NO, BAD_INPUT = 1, 2
+
+
+class Notation(StrEnum):
+    """How a predicate is written."""
+
+    SQL = "sql"
+    PAPER = "paper"
+    JSON = "json"
+
+
+PredicateText = Annotated[
+    str, typer.Argument(help="A SQL boolean expression, such as \"dest = 'MXP' AND price < 500\".")
+]
+
+
+@app.command()
+def match(
+    predicates: Annotated[
+        Path, typer.Option(help="CSV, JSON lines or Parquet with the columns interface, predicate.")
+    ],
+    messages: Annotated[Path, typer.Option(help="CSV, JSON lines or Parquet; each row a message.")],
+    types: Annotated[
+        list[str] | None,
+        typer.Option(help="The type of a CSV column: zip=string. May be repeated."),
+    ] = None,
+    brief: Annotated[bool, typer.Option(help="Leave the messages out of the output.")] = False,
+    all_rows: Annotated[
+        bool, typer.Option("--all", help="Print messages that match nothing too.")
+    ] = False,
+) -> None:
+    """Tell which interfaces each message goes to, as JSON lines."""
+    from palio.matching import files
+    from palio.matching.table import ForwardingTable
+
+    chosen = dict(_pair(entry) for entry in types or [])
+    table = ForwardingTable.compile(files.read_predicates(predicates))
+    rows = files.read_messages(messages, chosen)
+    matched = 0
+    for row, message in enumerate(_progress(rows, "matching", files.count_rows(messages))):
+        interfaces = table.forward(message)
+        matched += len(interfaces)
+        if interfaces or all_rows:
+            line: dict[str, object] = {"row": row, "interfaces": interfaces}
+            if not brief:
+                line["message"] = json.loads(message.to_json())
+            print(json.dumps(line, ensure_ascii=False))
+
+
+def _pair(entry: str) -> tuple[str, str]:
+    name, equals, type = entry.partition("=")
+    if not equals:
+        raise PalioError(f"--types takes name=type, got {entry!r}")
+    return name, type
+
+
+def _progress(rows: Iterable[Message], title: str, total: int | None) -> Iterator[Message]:
+    """Show progress on a terminal; stay silent otherwise."""
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        yield from bar.track(rows, total=total, description=title)
+
+
+@app.command()
+def parse(
+    predicate: PredicateText,
+    read: Annotated[Notation, typer.Option("--from", help="How it is written.")] = Notation.SQL,
+    limit: Annotated[int, typer.Option(help="The most filters the normal form may have.")] = 4096,
+    reduced: Annotated[bool, typer.Option("--reduce", help="Reduce it as well.")] = False,
+) -> None:
+    """Show the normal form of a predicate in the three notations."""
+    from palio.model import json_form, notation
+    from palio.model.language import parse as parse_sql
+    from palio.model.reduction import reduce
+
+    if read is Notation.SQL:
+        parsed = parse_sql(predicate, limit=limit)
+    elif read is Notation.PAPER:
+        parsed = notation.parse_predicate(predicate)
+    else:
+        parsed = json_form.from_json(predicate)
+    if reduced:
+        parsed = reduce(parsed)
+    print(f"-- SQL ({len(parsed.filters)} filters, {parsed.size} constraints)")
+    print(str(parsed))
+    print("\n-- the papers' notation")
+    print(notation.print_predicate(parsed))
+    print("\n-- JSON")
+    print(json_form.to_json(parsed))
+
+
+@app.command()
+def covers(
+    a: Annotated[str, typer.Argument(help="The predicate that may cover, as SQL.")],
+    b: Annotated[str, typer.Argument(help="The predicate that may be covered.")],
+    types: Annotated[
+        list[str] | None,
+        typer.Option(help="The type of an attribute: x=int makes x > 3 AND x < 5 mean x = 4."),
+    ] = None,
+) -> None:
+    """Tell whether A selects every message that B selects; if not, show one that it misses.
+
+    Exit code 0: yes; 1: no.
+    """
+    from palio.errors import LimitExceeded
+    from palio.model import covering
+    from palio.model.language import parse as parse_sql
+
+    wide, narrow = parse_sql(a), parse_sql(b)
+    schema = dict(_pair(entry) for entry in types or [])
+    try:
+        answer = covering.covers(wide, narrow, exact=True, schema=schema)
+        decided = "decided exactly"
+    except LimitExceeded:
+        answer = covering.covers(wide, narrow, schema=schema)
+        decided = "decided by the sound test; the exact one is too large"
+    if answer:
+        print(f"yes: every message that matches\n  {narrow}\nmatches\n  {wide}\n({decided})")
+        return
+    print(f"no ({decided})")
+    missed = covering.witness(wide, narrow, schema=schema)
+    if missed is None:
+        print("no example could be constructed")
+    else:
+        print(f"for example {missed.to_json()}\n  matches        {narrow}\n  but not        {wide}")
+    raise typer.Exit(NO)
+
+
+@app.command()
+def demo(
+    subscriptions: Annotated[int, typer.Option(help="How many subscriptions.")] = 100,
+    messages: Annotated[
+        int | None, typer.Option(help="How many flights; all of them by default.")
+    ] = None,
+) -> None:
+    """Route a year of real flights to subscriptions and show what went where."""
+    from palio.lab import demo as lab_demo
+
+    lab_demo.run(Console(), subscriptions, messages)
+
+
+def main() -> None:
+    """Run the command line; every foreseen error is one sentence and exit code 2."""
+    try:
+        app()
+    except PalioError as error:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(
+            f"palio: {error}", markup=False, style="red"
+        )
+        sys.exit(BAD_INPUT)
+    except BrokenPipeError:  # the reader had enough
+        sys.stderr.close()
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The lab: data sets, workloads, experiments and benchmarks. It may use every other layer."""

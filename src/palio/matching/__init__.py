@@ -1,0 +1,1 @@
+"""Forwarding tables: which interfaces does this message go to?"""

@@ -1,0 +1,252 @@
+"""Covering and intersection: the relations of the 2000 paper (sections 3.1 to 3.3).
+
+A filter is a box: for each name the set of values it allows. One box covers another when each of
+its sets holds the other's. A disjunction covers a box when nothing of the box is left after
+taking the disjunction's boxes away, one after the other; the number of pieces is bounded.
+
+Everything here is sound: `covers` says yes and `intersects` says no only when it is so. Both are
+complete on bool, numbers and times, and on strings with `exact=True`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from palio.errors import InvalidPredicate, LimitExceeded
+from palio.model import valuesets
+from palio.model.advertisement import Advertisement
+from palio.model.language import parse
+from palio.model.message import Message
+from palio.model.predicate import Constraint, Filter, Predicate
+from palio.model.values import Type
+from palio.model.valuesets import ABSENT, ANYTHING, ValueSet, is_empty, is_subset
+
+Box: TypeAlias = dict[str, ValueSet]
+Schema: TypeAlias = Mapping[str, Type | str]
+Subscription: TypeAlias = Predicate | Filter | str
+
+PIECES_MAX = 2_000  # of a box cut by the boxes of a disjunction; beyond it the answer is "no"
+PIECES_MAX_EXACT = 100_000
+
+
+def box(conjunction: Filter, schema: Schema | None = None) -> Box:
+    """For each name that a filter constrains, the values that it allows."""
+    groups: dict[str, list[Constraint]] = {}
+    for constraint in conjunction.constraints:
+        groups.setdefault(constraint.name, []).append(constraint)
+    sets = {
+        name: valuesets.selected(group[0]) if len(group) == 1 else valuesets.conjunction(group)
+        for name, group in groups.items()
+    }
+    for name in sets if schema else ():
+        sets[name] = valuesets.intersection(declared(name, schema), sets[name])
+    return sets
+
+
+def declared(name: str, schema: Schema | None) -> ValueSet:
+    """What an attribute may be at all."""
+    if not schema or name not in schema:
+        return ANYTHING
+    try:
+        return valuesets.of_type(Type(schema[name]))
+    except ValueError:
+        raise InvalidPredicate(
+            f"the schema gives attribute {name!r} the type {schema[name]!r}; "
+            f"there are {', '.join(Type)}"
+        ) from None
+
+
+def is_contradiction(conjunction: Box, exact: bool = False) -> bool:
+    """No message matches it."""
+    return any(is_empty(allowed, exact) for allowed in conjunction.values())
+
+
+def box_covers(a: Box, b: Box, exact: bool = False) -> bool:
+    """Every message in box b is in box a. Box b is not empty."""
+    return all(is_subset(b.get(name, ANYTHING), allowed, exact) for name, allowed in a.items())
+
+
+def covers(
+    a: Subscription | Advertisement,
+    b: Subscription | Advertisement,
+    *,
+    exact: bool = False,
+    schema: Schema | None = None,
+) -> bool:
+    """Does a select every message that b selects?
+
+    Two subscriptions or two advertisements. `exact` decides conjunctions of string constraints
+    by automata instead of a fast sound test. `schema` declares the types of attributes: where x
+    is an int, `x > 3 AND x < 5` is `x = 4`; without it a message may have x = 4.5.
+
+    >>> covers("price < 500", "dest = 'MXP' AND price < 100")
+    True
+    >>> covers("x < 5 OR x > 3", "x = 4")
+    True
+    >>> covers("x = 4", "x > 3 AND x < 5", schema={"x": "int"})
+    True
+    """
+    if isinstance(a, Advertisement) and isinstance(b, Advertisement):
+        return advertisement_covers(a, b, exact=exact)
+    if isinstance(a, Advertisement) or isinstance(b, Advertisement):
+        raise InvalidPredicate(
+            "an advertisement and a subscription do not cover each other; "
+            "ask whether they intersect"
+        )
+    return uncovered(a, b, exact=exact, schema=schema) is None
+
+
+def uncovered(
+    a: Subscription, b: Subscription, *, exact: bool = False, schema: Schema | None = None
+) -> Box | None:
+    """A part of b that a does not cover, or None when a covers b."""
+    wide = [box(f, schema) for f in as_predicate(a).filters]
+    wide = [w for w in wide if not is_contradiction(w)]
+    for f in as_predicate(b).filters:
+        narrow = box(f, schema)
+        if is_contradiction(narrow, exact) or any(box_covers(w, narrow, exact) for w in wide):
+            continue
+        left = _remainder(narrow, wide, exact, schema)
+        if left is not None:
+            return left
+    return None
+
+
+def witness(a: Subscription, b: Subscription, *, schema: Schema | None = None) -> Message | None:
+    """A message that b selects and a does not, where there is one and it can be built.
+
+    >>> witness("x < 3", "x < 5 AND s LIKE 'a%'")
+    Message({'x': 3, 's': 'a'})
+    """
+    a, b = as_predicate(a), as_predicate(b)
+    try:
+        left = uncovered(a, b, exact=True, schema=schema)
+        if left is None:
+            return None
+        found = Message({name: valuesets.example(allowed) for name, allowed in left.items()})
+    except LimitExceeded:
+        return None
+    return found if b.matches(found) and not a.matches(found) else None
+
+
+def _remainder(narrow: Box, wide: list[Box], exact: bool, schema: Schema | None) -> Box | None:
+    """What is left of a box when others are taken away from it."""
+    wide = [w for w in wide if not _disjoint(narrow, w)]
+    wide.sort(key=len)
+    budget = PIECES_MAX_EXACT if exact else PIECES_MAX
+    stack = [(narrow, 0)]
+    while stack:
+        piece, at = stack.pop()
+        while at < len(wide) and _disjoint(piece, wide[at]):
+            at += 1
+        if at == len(wide):
+            if not is_contradiction(piece, exact):
+                return piece
+            continue
+        parts = _without(piece, wide[at], exact, schema)
+        budget -= len(parts) + 1
+        if budget < 0:
+            if exact:
+                raise LimitExceeded(
+                    f"the exact decision needs more than {PIECES_MAX_EXACT:,} pieces; "
+                    "decide without exact=True"
+                )
+            return piece
+        stack.extend((part, at + 1) for part in parts)
+    return None
+
+
+def _disjoint(a: Box, b: Box) -> bool:
+    small, large = (a, b) if len(a) <= len(b) else (b, a)
+    return any(
+        is_empty(valuesets.intersection(allowed, large[name]))
+        for name, allowed in small.items()
+        if name in large
+    )
+
+
+def _without(piece: Box, other: Box, exact: bool, schema: Schema | None) -> list[Box]:
+    """The piece without the other box, as disjoint boxes."""
+    parts: list[Box] = []
+    inside = dict(piece)
+    for name, allowed in other.items():
+        known = inside[name] if name in inside else declared(name, schema)
+        cut = valuesets.difference(known, allowed)
+        parts.extend({**inside, name: rest} for rest in cut if not is_empty(rest, exact))
+        inside[name] = valuesets.intersection(known, allowed)
+    return parts
+
+
+def advertisement_covers(a: Advertisement, b: Advertisement, *, exact: bool = False) -> bool:
+    """Does advertisement a allow every message that b allows (2000, 3.3)?"""
+    mine = _allowed(a)
+    for name, sets in _allowed(b).items():
+        others = mine.get(name, [])
+        for allowed in sets:
+            if any(is_subset(allowed, other, exact) for other in others):
+                continue
+            if _remainder({name: allowed}, [{name: o} for o in others], exact, None) is not None:
+                return False
+    return True
+
+
+def _allowed(advertisement: Advertisement) -> dict[str, list[ValueSet]]:
+    """The values that an advertisement allows for each name: a union of sets."""
+    sets: dict[str, list[ValueSet]] = {}
+    for constraint in advertisement.constraints:
+        chosen = valuesets.selected(constraint)
+        known = sets.get(constraint.name)
+        if chosen is ABSENT:  # every attribute may be missing anyway
+            continue
+        if known is None:
+            sets[constraint.name] = [chosen]
+        else:
+            sets[constraint.name] = [*valuesets.union(known[0], chosen), *known[1:]]
+    return sets
+
+
+def intersects(
+    advertisement: Advertisement | Subscription, subscription: Subscription, *, exact: bool = False
+) -> bool:
+    """Is there a message that both select? For an advertisement: one that it allows.
+
+    Says no only when there is none, so a subscription that is sent only where it intersects
+    misses nothing.
+    """
+    narrow = [box(f) for f in as_predicate(subscription).filters]
+    if not isinstance(advertisement, Advertisement):
+        wide = [box(f) for f in as_predicate(advertisement).filters]
+        return any(not is_contradiction(_meet(w, n), exact) for w in wide for n in narrow)
+    allowed = _allowed(advertisement)
+    return any(_meets(allowed, n, exact) for n in narrow)
+
+
+def _meet(a: Box, b: Box) -> Box:
+    return {
+        name: valuesets.intersection(a.get(name, ANYTHING), b.get(name, ANYTHING))
+        for name in {**a, **b}
+    }
+
+
+def _meets(allowed: dict[str, list[ValueSet]], narrow: Box, exact: bool) -> bool:
+    """Each constrained attribute may be missing, or may be what the advertisement allows."""
+    return all(
+        wanted.absent
+        or any(
+            not is_empty(valuesets.intersection(wanted, offered), exact)
+            for offered in allowed.get(name, [])
+        )
+        for name, wanted in narrow.items()
+    )
+
+
+def as_predicate(subscription: Subscription) -> Predicate:
+    """A predicate from a predicate, a filter or a text."""
+    if isinstance(subscription, Filter):
+        return Predicate((subscription,))
+    return parse(subscription) if isinstance(subscription, str) else subscription
+
+
+def as_filters(subscriptions: Iterable[Subscription]) -> list[Filter]:
+    return [f for s in subscriptions for f in as_predicate(s).filters]

@@ -1,0 +1,95 @@
+"""Disjunctive normal form: a tree of ands and ors becomes a list of conjunctions.
+
+Negation has been pushed into the leaves before, so a tree is a leaf (an int), a constant (a
+bool), or a Node of trees. The number of conjunctions is counted before any is built.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
+
+Tree: TypeAlias = "int | bool | Node"
+
+LEAVES_PER_FILTER = 256  # on average; bounds the memory of a normal form
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A conjunction or a disjunction; `position` says where in the text it stands."""
+
+    conjunction: bool
+    parts: tuple[Tree, ...]
+    position: int
+
+
+class Explosion(Exception):
+    """Larger than the limit; `reason` speaks of the smallest node that is."""
+
+    def __init__(self, node: Node, reason: str) -> None:
+        super().__init__(reason)
+        self.node, self.reason = node, reason
+
+
+def join(conjunction: bool, parts: list[Tree], position: int) -> Tree:
+    """A node of these parts, with constants folded."""
+    kept = tuple(part for part in parts if part is not conjunction)
+    if (not conjunction) in [part for part in kept if isinstance(part, bool)]:
+        return not conjunction
+    if not kept:
+        return conjunction
+    return kept[0] if len(kept) == 1 else Node(conjunction, kept, position)
+
+
+def dnf(tree: Tree, limit: int) -> list[tuple[int, ...]]:
+    """The conjunctions of a tree, each a tuple of leaves, in the order of the text."""
+    _measure(tree, limit)
+    return list(dict.fromkeys(_expand(tree)))
+
+
+def _measure(tree: Tree, limit: int) -> tuple[int, int]:
+    """The number of conjunctions and of leaves in them, once expanded."""
+    if not isinstance(tree, Node):
+        return int(tree is not False), int(not isinstance(tree, bool))
+    measures = [_measure(part, limit) for part in tree.parts]
+    counts = [count for count, _ in measures]
+    if not tree.conjunction:
+        total, leaves = sum(counts), sum(size for _, size in measures)
+    else:
+        total = prod(counts)
+        leaves = sum(size * (total // count) for count, size in measures if count)
+    if total > limit:
+        many = [count for count in counts if count > 1]
+        how = " x ".join(map(str, many[:6])) + (" x ..." if len(many) > 6 else "")
+        what = f"this AND multiplies {how} alternatives" if tree.conjunction else "this OR has"
+        raise Explosion(tree, f"{what}: {_rounded(total)} filters, and the limit is {limit:,}")
+    if leaves > limit * LEAVES_PER_FILTER:
+        raise Explosion(
+            tree,
+            f"this part has {_rounded(total)} filters of {_rounded(leaves)} constraints together, "
+            f"and the limit is {limit * LEAVES_PER_FILTER:,}",
+        )
+    return total, leaves
+
+
+def _rounded(number: int) -> str:
+    return f"{number:,}" if number < 10**15 else f"about 10^{len(str(number)) - 1}"
+
+
+def _expand(tree: Tree) -> list[tuple[int, ...]]:
+    if isinstance(tree, bool):
+        return [()] if tree else []
+    if isinstance(tree, int):
+        return [(tree,)]
+    if not tree.conjunction:
+        return [leaves for part in tree.parts for leaves in _expand(part)]
+    product: list[tuple[int, ...]] = [()]
+    run: list[int] = []  # leaves side by side are added at once, however many
+    for part in tree.parts:
+        if isinstance(part, Node):
+            product = [left + tuple(run) + right for left in product for right in _expand(part)]
+            run = []
+        else:
+            run.append(part)
+    return [tuple(dict.fromkeys(left + tuple(run))) for left in product]

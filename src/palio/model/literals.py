@@ -1,0 +1,214 @@
+"""Literals of the language: finding them in a text, lifting them out, reading their values.
+
+Rule sets have many predicates of few shapes. `lift` takes the literals out of a text and puts
+small numbered ones in their place, so that each shape is parsed once:
+
+    dest = 'MXP' AND price < 500          dest = '0' AND price < 1       ["'MXP'", "500"]
+    id IN (3, -5, 8) OR id > 10           id IN (0) OR id > 1            [["3", "-5", "8"], "10"]
+
+A list of literals becomes one slot, so a set of a million values costs one token of the parser.
+Strings are escaped as in Spark SQL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import isinf
+from typing import TypeAlias
+
+from palio.errors import InvalidValue
+from palio.model.values import Value, as_value
+
+Literal: TypeAlias = str | list[str]
+
+_DIGITS = frozenset("0123456789.")
+_NOT_LITERAL = frozenset("`-/")  # how a quoted name or a comment begins
+
+# One set of first characters, so that the engine skips quickly to the next candidate.
+_TOKEN = re.compile(
+    r"""(['"`0-9./rR-](?:
+      (?<=')[^'\\]*(?:(?:\\.|'')[^'\\]*)*'                      # string
+    | (?<=")[^"\\]*(?:(?:\\.|"")[^"\\]*)*"                      # string too, as in Spark
+    | (?<=[0-9])(?<![\w$.][0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?\w*      # number
+    | (?<=\.)(?<![\w$.]\.)[0-9]+(?:[eE][+-]?[0-9]+)?\w*
+    | (?<=`)[^`]*(?:``[^`]*)*`                                   # quoted name
+    | (?<=[rR])(?<![\w$][rR])(?:'[^']*'|"[^"]*")                 # raw string
+    | (?<=-)-[^\n]* | (?<=/)\*.*?\*/                             # comment
+    ))""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class BadLiteral(Exception):
+    """A literal that cannot stand where it stands."""
+
+    def __init__(self, reason: str, slot: int) -> None:
+        super().__init__(reason)
+        self.reason, self.slot = reason, slot
+
+
+def lift(text: str) -> tuple[str, list[Literal]]:
+    """The shape of a text, and its literals."""
+    parts = _TOKEN.split(text)
+    pieces = [parts[0]]
+    literals: list[Literal] = []
+    after_literal = False
+    for token, gap in zip(parts[1::2], parts[2::2], strict=True):
+        first = token[0]
+        if first in _NOT_LITERAL:
+            pieces.append(token if first == "`" else " ")
+            after_literal = False
+        elif after_literal and (sign := _separator(pieces[-1])) is not None:
+            pieces.pop()
+            _extend(literals, sign + token)
+        else:
+            slot = len(literals)
+            pieces.append(str(slot) if first in _DIGITS else f"'{slot}'")
+            literals.append(token)
+            after_literal = True
+        pieces.append(gap)
+    return "".join(pieces), literals
+
+
+def _separator(gap: str) -> str | None:
+    """What stands between two members of a list: a comma, and perhaps a sign."""
+    bare = gap.strip()
+    if bare == ",":
+        return ""
+    if bare[:1] == "," and bare[1:].strip() == "-":
+        return "-"
+    return None
+
+
+def _extend(literals: list[Literal], token: str) -> None:
+    last = literals[-1]
+    if isinstance(last, list):
+        last.append(token)
+    else:
+        literals[-1] = [last, token]
+
+
+def origin(text: str, offset: int) -> int:
+    """Where in the text the character at `offset` of its shape came from."""
+    best = 0
+    for here, there, length, _ in _walk(text):
+        if here > offset:
+            break
+        best = there + min(offset - here, length)
+    return best
+
+
+def slot_origin(text: str, slot: int) -> int:
+    """Where in the text the literal of that slot begins."""
+    return next((there for _, there, _, found in _walk(text) if found == slot), 0)
+
+
+def _walk(text: str) -> Iterator[tuple[int, int, int, int | None]]:
+    """Each piece of the text: its place in the shape, its place in the text, length, slot."""
+    here = there = 0
+    slots = -1
+    after_literal = False
+    parts = _TOKEN.split(text)
+    for i, part in enumerate(parts):
+        shown, slot = len(part), None
+        if i % 2 and part[0] in _NOT_LITERAL:
+            shown = len(part) if part[0] == "`" else 1
+            after_literal = False
+        elif i % 2:
+            if after_literal and _separator(parts[i - 1]) is not None:
+                here -= len(parts[i - 1])
+                shown = 0
+            else:
+                slots += 1
+                slot, shown = slots, len(str(slots)) + 2 * (part[0] not in _DIGITS)
+            after_literal = True
+        yield here, there, len(part), slot
+        here += shown
+        there += len(part)
+
+
+def read(token: str, negative: bool = False) -> Value:
+    """The value of a literal; `negative` for a minus sign in front of it."""
+    if token[0] == "'":
+        body = token[1:-1]
+        if body.isascii() and "\\" not in body and "'" not in body and not negative:
+            return body
+    elif len(token) < 19 and token.isdigit():
+        return -int(token) if negative else int(token)
+    return _read_unusual(token, negative)
+
+
+def _read_unusual(token: str, negative: bool) -> Value:
+    first = token[0]
+    if first == "-":
+        return read(token[1:], not negative)
+    if first in "'\"rR":
+        if negative:
+            raise InvalidValue("a minus sign stands before a string")
+        return as_value("literal", token[2:-1] if first in "rR" else _string(token))
+    return _number(token, negative)
+
+
+def _number(token: str, negative: bool) -> Value:
+    if token.isdigit():
+        if len(token) > 25:
+            raise InvalidValue(f"the integer {token[:20]}... does not fit in 64 bits")
+        whole = -int(token) if negative else int(token)
+        return _in_range(whole, token)
+    found = _SUFFIXED.fullmatch(token)
+    if not found:
+        raise InvalidValue(
+            f"{token[:40]!r} is neither a number nor a name; put `backticks` around a name"
+        )
+    digits, suffix = found[1], found[2].upper()
+    if suffix in ("L", "S", "Y"):
+        if not digits.isdigit():
+            raise InvalidValue(f"{token[:40]!r} is not an integer")
+        return _number(digits, negative)
+    value = float(digits)
+    if isinf(value):
+        raise InvalidValue(f"the number {token[:40]} does not fit in a double")
+    return -value if negative else value
+
+
+_SUFFIXED = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)(|[lLsSyYdD]|[bB][dD])")
+
+
+def _in_range(value: int, token: str) -> int:
+    if -(2**63) <= value < 2**63:
+        return value
+    raise InvalidValue(f"the integer {token} does not fit in 64 bits")
+
+
+_ESCAPE = re.compile(
+    r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))|''|\"\"", re.DOTALL
+)
+_CONTROLS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+
+
+def _string(token: str) -> str:
+    body = token[1:-1]
+    if "\\" in body or token[0] in body:
+        quote = token[0]
+        body = _ESCAPE.sub(lambda found: _unescape(found, quote), body)
+        if not body.isascii():  # \uD83D\uDE00 is one character, as in Spark
+            body = body.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    return body
+
+
+def _unescape(found: re.Match[str], quote: str) -> str:
+    whole = found[0]
+    if whole[0] != "\\":
+        return quote if whole[0] == quote else whole
+    short, long, octal, char = found.groups()
+    if short or long:
+        code = int(short or long, 16)
+        if code > 0x10FFFF:
+            raise InvalidValue(f"{whole} is not a character")
+        return chr(code)
+    if octal:
+        return chr(int(octal, 8))
+    if char in "%_":  # kept for LIKE
+        return whole
+    return _CONTROLS.get(char, str(char))

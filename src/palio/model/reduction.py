@@ -1,0 +1,99 @@
+"""Reduction: the same predicate in fewer constraints (2006, 4.2).
+
+Two rules, as in the paper: a constraint that follows from the others of its conjunction goes, and
+a conjunction that another covers goes. Filters that nothing can match go too. What is matched
+never changes: a filter is dropped only while one that covers it is still there.
+"""
+
+from __future__ import annotations
+
+from palio.model import valuesets
+from palio.model.cover_index import CoverIndex
+from palio.model.covering import (
+    Schema,
+    Subscription,
+    as_predicate,
+    box,
+    box_covers,
+    declared,
+    is_contradiction,
+)
+from palio.model.predicate import Constraint, Filter, Op, Predicate
+from palio.model.valuesets import ANYTHING, ValueSet, intersection, is_subset
+
+
+def reduce(
+    predicate: Subscription, *, exact: bool = False, schema: Schema | None = None
+) -> Predicate:
+    """The predicate without redundant constraints and covered filters.
+
+    >>> reduce("x > 10 AND y = 100 OR y > 0")
+    Predicate(y > 0)
+    >>> reduce("x > 10 AND x > 20 OR x = 25 OR z = 1 AND z = 2")
+    Predicate(x > 20)
+    """
+    filters = [
+        without_redundant(f, exact=exact, schema=schema)
+        for f in as_predicate(predicate).filters
+        if not is_contradiction(box(f, schema), exact)
+    ]
+    boxes = [box(f, schema) for f in filters]
+    index = CoverIndex(boxes)
+    alive = [True] * len(boxes)
+    for i in range(len(boxes) - 1, -1, -1):  # of two equal filters the first stays
+        narrow = boxes[i]
+        for j in index.candidates(narrow):
+            if j == i or not alive[j] or len(boxes[j]) > len(narrow):
+                continue
+            if box_covers(boxes[j], narrow, exact):
+                alive[i] = False
+                break
+    return Predicate(tuple(f for f, kept in zip(filters, alive, strict=True) if kept))
+
+
+def without_redundant(
+    conjunction: Filter, *, exact: bool = False, schema: Schema | None = None
+) -> Filter:
+    """The filter without the constraints that follow from its others."""
+    names = [c.name for c in conjunction.constraints]
+    if len(set(names)) == len(names):
+        return conjunction
+    groups: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        groups.setdefault(name, []).append(i)
+    dropped: set[int] = set()
+    for name, group in groups.items():
+        if len(group) > 1:
+            constraints = [conjunction.constraints[i] for i in group]
+            redundant = _redundant(constraints, declared(name, schema), exact)
+            dropped.update(group[i] for i in redundant)
+    return Filter(tuple(c for i, c in enumerate(conjunction.constraints) if i not in dropped))
+
+
+def _redundant(constraints: list[Constraint], declared: ValueSet, exact: bool) -> list[int]:
+    """Which of the constraints on one attribute follow from those that stay.
+
+    The != are judged last and one by one against the rest, since there may be very many.
+    """
+    points = [i for i, c in enumerate(constraints) if c.op is Op.NE]
+    others = [i for i, c in enumerate(constraints) if c.op is not Op.NE]
+    start = intersection(declared, valuesets.conjunction([constraints[i] for i in points]))
+    sets = [valuesets.selected(constraints[i]) for i in others]
+    before = [start]
+    for chosen in sets[:-1]:
+        before.append(intersection(before[-1], chosen))
+    redundant: list[int] = []
+    kept = ANYTHING
+    for known, i, chosen in reversed(list(zip(before, others, sets, strict=False))):
+        if is_subset(intersection(known, kept), chosen, exact):
+            redundant.append(i)
+        else:
+            kept = intersection(kept, chosen)
+    kept = intersection(kept, declared)
+    seen: set[Constraint] = set()
+    for i in points:
+        c = constraints[i]
+        if c in seen or is_subset(kept, valuesets.selected(c), exact):
+            redundant.append(i)
+        seen.add(c)
+    return redundant

@@ -1,0 +1,206 @@
+"""Templates: parsed shapes that become predicates when their literals are filled in.
+
+    shape      dest = '0' AND price < 1 OR NOT id IN (2)
+    leaves     [dest = #0]  [price < #1]  [id != each of #2]      functions of the literals
+    filters    (0, 1)  (2,)                                       which leaves each filter takes
+
+A leaf makes a constraint, or a conjunction of them. What it cannot use it blames on a slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from palio.errors import InvalidPredicate, InvalidValue
+from palio.model.like import like_operand
+from palio.model.literals import BadLiteral, Literal, read
+from palio.model.predicate import (
+    OPPOSITE,
+    ORDER_OPS,
+    STRING_OPS,
+    Constraint,
+    Filter,
+    Op,
+    Predicate,
+    constraint_value,
+    in_operand,
+    trusted_constraint,
+)
+from palio.model.values import Type, Value, parse_instant, type_of
+
+Literals: TypeAlias = list[Literal]
+Constraints: TypeAlias = Constraint | tuple[Constraint, ...]  # one, or a conjunction
+Leaf: TypeAlias = Callable[[Literals], Constraints]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A parsed shape. It is `reusable` unless its normal form depends on its literals."""
+
+    leaves: tuple[Leaf, ...]
+    filters: tuple[Callable[[list[Constraints]], tuple[Constraint, ...]], ...]
+    reusable: bool
+
+    def fill(self, literals: Literals) -> Predicate:
+        """The predicate of this shape with these literals."""
+        made = [leaf(literals) for leaf in self.leaves]
+        return Predicate(tuple([Filter(pick(made)) for pick in self.filters]))
+
+
+def picker(leaves: tuple[int, ...], plain: bool) -> Any:
+    """A function from the constraints of all leaves to those of one filter.
+
+    `plain` says that each leaf makes one constraint.
+    """
+    if plain and len(leaves) > 1:
+        return itemgetter(*leaves)
+
+    def pick(made: list[Constraints]) -> tuple[Constraint, ...]:
+        parts = [made[leaf] for leaf in leaves]
+        return tuple(c for part in parts for c in (part if isinstance(part, tuple) else (part,)))
+
+    return pick
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """How to read one value from the literals; slot -1: it needs none."""
+
+    slot: int
+    read: Callable[[Literals], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """How to read the members of a list."""
+
+    slot: int
+    read: Callable[[Literals], list[Value]]
+
+
+def fixed(value: Value) -> Operand:
+    """A value that stands in the shape itself: TRUE, FALSE."""
+    return Operand(-1, lambda _literals: value)
+
+
+def literal(slot: int, negative: bool) -> Operand:
+    """The literal of a slot, perhaps behind a minus sign."""
+
+    def value(literals: Literals) -> Value:
+        token = literals[slot]
+        try:
+            if isinstance(token, str):
+                return read(token, negative)
+        except InvalidValue as error:
+            raise _blame(slot, error) from None
+        raise BadLiteral("a list stands only behind IN", slot)
+
+    return Operand(slot, value)
+
+
+def members(slot: int, negative: bool) -> Members:
+    """The list of a slot; a sign before it belongs to its first member."""
+
+    def values(literals: Literals) -> list[Value]:
+        tokens = literals[slot]
+        if isinstance(tokens, str):
+            tokens = [tokens]
+        try:
+            return [read(tokens[0], negative), *map(read, tokens[1:])]
+        except InvalidValue as error:
+            raise _blame(slot, error) from None
+
+    return Members(slot, values)
+
+
+def member(operand: Operand) -> Members:
+    """A list of one."""
+    return Members(operand.slot, lambda literals: [operand.read(literals)])
+
+
+CASTS: dict[str, Callable[[str], Value]] = {
+    "TIMESTAMP": parse_instant,
+    "TIMESTAMPTZ": parse_instant,
+    "TIMESTAMPLTZ": parse_instant,
+    "DATE": parse_instant,
+    "DOUBLE": float,
+    "BIGINT": lambda text: read(text.strip()),
+    "INT": lambda text: read(text.strip()),
+    "TEXT": str,
+    "VARCHAR": str,
+}
+
+
+def cast(slot: int, wanted: str) -> Operand:
+    """TIMESTAMP '...' and CAST('...' AS DOUBLE)."""
+    inner, convert = literal(slot, False), CASTS[wanted]
+
+    def value(literals: Literals) -> Value:
+        raw = inner.read(literals)
+        try:
+            return convert(raw if isinstance(raw, str) else repr(raw))
+        except ValueError as error:
+            raise _blame(slot, error) from None
+
+    return Operand(slot, value)
+
+
+def _blame(slot: int, error: Exception) -> BadLiteral:
+    return BadLiteral(str(error).removeprefix("attribute 'literal': "), slot)
+
+
+def constraint_leaf(name: str, op: Op, operand: Operand) -> Leaf:
+    """A constraint with one value."""
+    read_value, slot = operand.read, operand.slot
+    ordered, textual = op in ORDER_OPS, op in STRING_OPS
+
+    def leaf(literals: Literals) -> Constraint:
+        value = read_value(literals)
+        type = type_of(value)
+        if textual and type is not Type.STRING:
+            raise BadLiteral(f"{op} takes a string", slot)
+        if type is Type.FLOAT:
+            try:
+                value = constraint_value(name, value)
+            except InvalidPredicate as error:
+                raise _blame(slot, error) from None
+        elif ordered and type is Type.BOOL:
+            raise BadLiteral(f"{op} does not order booleans; use = or !=", slot)
+        return trusted_constraint(name, op, value, type)
+
+    return leaf
+
+
+def set_leaf(name: str, lists: Sequence[Members], negated: bool) -> Leaf:
+    """IN, or NOT IN as a conjunction of !=."""
+
+    def leaf(literals: Literals) -> Constraints:
+        values = [value for part in lists for value in part.read(literals)]
+        try:
+            op, operand, type = in_operand(name, [constraint_value(name, v) for v in values])
+        except InvalidPredicate as error:
+            raise _blame(lists[0].slot, error) from None
+        if not negated:
+            return trusted_constraint(name, op, operand, type)
+        chosen = operand if isinstance(operand, tuple) else (operand,)
+        return tuple(
+            trusted_constraint(name, Op.NE, v, type_of(v)) for v in chosen if v is not None
+        )
+
+    return leaf
+
+
+def like_leaf(name: str, pattern: Operand, escape: Operand, negated: bool) -> Leaf:
+    """LIKE: the operator follows from where the pattern has its %."""
+
+    def leaf(literals: Literals) -> Constraint:
+        try:
+            op, text = like_operand(pattern.read(literals), escape.read(literals))
+        except InvalidPredicate as error:
+            raise _blame(pattern.slot, error) from None
+        return trusted_constraint(name, OPPOSITE[op] if negated else op, text, Type.STRING)
+
+    return leaf

@@ -1,0 +1,202 @@
+"""Sets of what an attribute may be: the one representation behind covering and reduction.
+
+What constraints say about one attribute is a set, and covering, intersection, contradiction and
+reduction are operations on it:
+
+    absent    may the attribute be missing?
+    ranges    for each ordered type the values it may have, as ranges of integers (exact)
+    strings   a conjunction of atoms, or None when it is not a string
+
+Ordered types are always decided exactly. On strings the default is a sound test on facts, and
+`exact` asks automata; either way `is_empty` and `is_subset` say yes only when it is so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+
+from palio.model import automata, ranges
+from palio.model.automata import Atom
+from palio.model.predicate import Constraint, Op
+from palio.model.ranges import UNIVERSE, Ranges
+from palio.model.strings import facts, implies, opposite
+from palio.model.values import NUMBERS, Type, Value
+
+ORDERED = tuple(UNIVERSE)
+_NONE: tuple[Ranges, ...] = ((),) * len(ORDERED)
+_ALL: tuple[Ranges, ...] = tuple((UNIVERSE[type],) for type in ORDERED)
+
+
+class ValueSet(msgspec.Struct, frozen=True, gc=False):
+    """A set of values, and perhaps of the attribute's absence."""
+
+    absent: bool
+    ranges: tuple[Ranges, ...]  # in the order of ORDERED
+    strings: tuple[Atom, ...] | None
+
+
+ANYTHING = ValueSet(True, _ALL, ())
+PRESENT = ValueSet(False, _ALL, ())
+ABSENT = ValueSet(True, _NONE, None)
+
+
+@lru_cache(maxsize=65536)
+def selected(constraint: Constraint) -> ValueSet:
+    """The set that a constraint selects."""
+    op, type = constraint.op, constraint.type
+    if op is Op.ABSENT:
+        return ABSENT
+    if type is None:
+        return PRESENT
+    if type is Type.STRING:
+        atoms: tuple[Atom, ...] = () if op is Op.ANY else ((op, constraint.value),)
+        return ValueSet(False, _NONE, atoms)
+    types = NUMBERS if type in NUMBERS and op is not Op.ANY else {type}
+    return ValueSet(
+        False,
+        tuple(ranges.selected(t, constraint) if t in types else () for t in ORDERED),
+        None,
+    )
+
+
+def conjunction(constraints: Sequence[Constraint]) -> ValueSet:
+    """The set that all constraints on one attribute select together."""
+    result = ANYTHING
+    points: dict[Type, list[Constraint]] = {}
+    for constraint in constraints:
+        if constraint.op is Op.NE and len(constraints) > 2 and constraint.type is not None:
+            points.setdefault(constraint.type, []).append(constraint)
+        else:
+            result = intersection(result, selected(constraint))
+    for group in points.values():
+        result = intersection(result, _excluding(group))
+    return result
+
+
+def _excluding(points: Sequence[Constraint]) -> ValueSet:
+    """Many != of one type at once: NOT IN may have a million values."""
+    whole = selected(points[0])
+    if whole.strings is not None:
+        atoms: tuple[Atom, ...] = tuple((c.op, c.value) for c in points)
+        return ValueSet(False, _NONE, tuple(dict.fromkeys(atoms)))
+    kept = tuple(
+        ranges.excluding(type, [c.value for c in points]) if spans else ()  # type: ignore[misc]
+        for type, spans in zip(ORDERED, whole.ranges, strict=True)
+    )
+    return ValueSet(False, kept, None)
+
+
+@lru_cache(maxsize=16)
+def of_type(type: Type) -> ValueSet:
+    """Everything that an attribute of a declared type may be; it may be missing too."""
+    strings: tuple[Atom, ...] | None = () if type is Type.STRING else None
+    kept = tuple(((UNIVERSE[t],) if t is type else ()) for t in ORDERED)
+    return ValueSet(True, kept, strings)
+
+
+def intersection(a: ValueSet, b: ValueSet) -> ValueSet:
+    if a is ANYTHING or b is ANYTHING:
+        return b if a is ANYTHING else a
+    strings = None
+    if a.strings is not None and b.strings is not None:
+        strings = tuple(dict.fromkeys(a.strings + b.strings))
+    kept = tuple(
+        ranges.intersection(x, y) if x and y else ()
+        for x, y in zip(a.ranges, b.ranges, strict=True)
+    )
+    return ValueSet(a.absent and b.absent, kept, strings)
+
+
+def is_empty(a: ValueSet, exact: bool = False) -> bool:
+    return not a.absent and not any(a.ranges) and _no_strings(a.strings, exact)
+
+
+def _no_strings(atoms: tuple[Atom, ...] | None, exact: bool) -> bool:
+    if atoms is None:
+        return True
+    if facts(atoms).empty:
+        return True
+    return exact and facts(atoms).only is None and automata.witness(atoms) is None
+
+
+def is_subset(a: ValueSet, b: ValueSet, exact: bool = False) -> bool:
+    """Everything in a is in b."""
+    if a is b or b is ANYTHING:
+        return True
+    if a.absent and not b.absent:
+        return False
+    for x, y in zip(a.ranges, b.ranges, strict=True):
+        if x and not ranges.is_subset(x, y):
+            return False
+    if a.strings is None:
+        return True
+    if b.strings is None:
+        return _no_strings(a.strings, exact)
+    return all(_follows(a.strings, atom, exact) for atom in b.strings)
+
+
+def _follows(atoms: tuple[Atom, ...], atom: Atom, exact: bool) -> bool:
+    known = facts(atoms)
+    if implies(known, atom):
+        return True
+    if not exact or known.only is not None or len(atoms) < 2:  # the facts decide exactly
+        return False
+    return automata.witness((*atoms, *opposite(atom))) is None
+
+
+def difference(a: ValueSet, b: ValueSet) -> list[ValueSet]:
+    """a without b, as disjoint sets; some may be empty."""
+    rest = tuple(ranges.difference(x, y) for x, y in zip(a.ranges, b.ranges, strict=True))
+    untouched = a.strings if b.strings is None else None
+    pieces = [ValueSet(a.absent and not b.absent, rest, untouched)]
+    if a.strings is not None and b.strings is not None:
+        known = a.strings
+        for atom in b.strings:
+            pieces.append(ValueSet(False, _NONE, tuple(dict.fromkeys(known + opposite(atom)))))
+            known = (*known, atom)
+    return pieces
+
+
+def union(a: ValueSet, b: ValueSet) -> list[ValueSet]:
+    """a and b as few sets: strings cannot be joined, everything else can."""
+    joined = ValueSet(
+        a.absent or b.absent,
+        tuple(ranges.union(x, y) for x, y in zip(a.ranges, b.ranges, strict=True)),
+        a.strings if b.strings is None else b.strings,
+    )
+    if a.strings is None or b.strings is None or a.strings == b.strings:
+        return [joined]
+    return [joined, ValueSet(False, _NONE, a.strings)]
+
+
+def example(a: ValueSet) -> Value | None:
+    """A simple member of the set; None for absence, which is preferred. The set is not empty."""
+    if a.absent:
+        return None
+    for type in (Type.INT, Type.FLOAT, Type.BOOL, Type.TIME):
+        found = a.ranges[ORDERED.index(type)]
+        if found:
+            return _simple(type, found)
+    if a.strings is None:
+        raise ValueError("an empty set has no example")
+    text = automata.witness(a.strings)
+    if text is None:
+        raise ValueError("an empty set has no example")
+    return text
+
+
+def _simple(type: Type, found: Ranges) -> Value:
+    """A number near zero with few digits, or the end of a range."""
+    low, high = min(found, key=lambda span: 0 if span[0] <= 0 <= span[1] else min(map(abs, span)))
+    if type is not Type.FLOAT:
+        inside = 0 if low <= 0 <= high else low if low > 0 else high
+        return ranges.value_from_key(type, inside)
+    for digits in range(17):
+        first, last = ranges.float_from_key(low), ranges.float_from_key(high)
+        for value in (0.0, round(first / 2 + last / 2, digits), round(first, digits)):
+            if low <= ranges.float_key(value) <= high:
+                return value
+    return ranges.float_from_key(low)

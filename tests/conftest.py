@@ -1,0 +1,70 @@
+"""Fixtures that several folders of tests share."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+JAVA_MIN = 17
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A local Spark session. Starting it takes seconds, so all its tests share one process:
+
+    mark them `spark` and `xdist_group("spark")`, and run pytest with `--dist loadgroup`.
+    """
+    if reason := _why_no_spark():
+        pytest.skip(reason)
+    from pyspark.sql import SparkSession
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)  # workers would take python3 from PATH
+        patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+        builder = SparkSession.builder.master("local[2]").appName("palio-tests")
+        settings = {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.memory": "1g",
+            "spark.log.level": "ERROR",
+            "spark.sql.ansi.enabled": "true",  # the default of Spark 4
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+            "spark.ui.enabled": "false",
+        }
+        for key, value in settings.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+        yield session
+        session.stop()
+
+
+def _why_no_spark() -> str | None:
+    if importlib.util.find_spec("pyspark") is None:
+        return "pyspark is not installed: pip install 'palio[spark]'"
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None:
+        return f"no java found: install Java {JAVA_MIN} or newer"
+    try:
+        run = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, check=False, timeout=60
+        )
+    except OSError as error:
+        return f"java does not run: {error}"
+    found = re.search(r'version "(\d+)', run.stderr + run.stdout)
+    if not found or int(found[1]) < JAVA_MIN:
+        version = found[1] if found else "unknown"
+        return f"Spark needs Java {JAVA_MIN} or newer; the version of {java} is {version}"
+    return None
