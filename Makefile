@@ -24,7 +24,7 @@ demo: $(STAMP) ## See it work
 	@$(BIN)/palio demo
 
 test: $(STAMP) ## Run the tests (a few minutes)
-	@$(BIN)/python -m pytest -n $(JOBS) -q -m "not slow and not fuzz"
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not slow and not fuzz"
 
 check: $(STAMP) ## Check format, lint, types and layers
 	@echo "ruff format" && $(BIN)/ruff format --check --quiet .

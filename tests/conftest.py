@@ -19,9 +19,10 @@ JAVA_MIN = 17
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A local Spark session. Starting it takes seconds, so all its tests share one process:
+    """A local Spark session, one for all tests.
 
-    mark them `spark` and `xdist_group("spark")`, and run pytest with `--dist loadgroup`.
+    Starting it takes seconds: mark the tests `spark` and `xdist_group("spark")`, so that with
+    `--dist loadgroup` they share one process.
     """
     if reason := _why_no_spark():
         pytest.skip(reason)

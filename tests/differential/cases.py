@@ -6,6 +6,7 @@ literals that only Spark has. `ODD` need not be supported, but what Palio accept
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -24,8 +25,7 @@ _TIMES = tuple(
         "2013-02-01 00:00:00",
     )
 )
-_TRUTHS = ((True, True), (True, False), (True, None), (False, True), (False, False))
-_TRUTHS += ((False, None), (None, True), (None, False), (None, None))
+_TRUTHS = tuple(itertools.product((True, False, None), repeat=2))
 
 
 def table() -> pa.Table:
@@ -195,8 +195,10 @@ BOTH = (
 )
 
 # Each is compared with every string of STRINGS_READ: what does the literal stand for?
-STRINGS_READ = ("a'b", 'a"b', "A", "301", "Á", "é", "😀", "\\%", "\\_", "\\", "\\n", "\n", "aqx41")
-STRINGS_READ += ("", "''", '""', "u12", "\x1a", "\t", "ab", "8", "\x007", "\x07")
+STRINGS_READ = (
+    *("a'b", 'a"b', "A", "301", "Á", "é", "😀", "\\%", "\\_", "\\", "\\n", "\n", "aqx41"),
+    *("", "''", '""', "u12", "\x1a", "\t", "ab", "8", "\x007", "\x07"),
+)
 SPARK = (
     *(r"'a''b'", r"'a\'b'", r'"a""b"', r'"a\"b"', r"'a\"b'", r'''"a'b"'''),
     *(r"'\101'", r"'\301'", r"'\u00e9'", r"'\U0001F600'", r"'\uD83D\uDE00'", r"'\u12'"),

@@ -200,6 +200,7 @@ def _spark_time(rng: random.Random, value: datetime) -> str:
     ]
     if 1 < value.year < 9999:
         forms.append(f"TIMESTAMP '{plain + timedelta(hours=5, minutes=30)}+05:30'")
+        forms.append(f"TIMESTAMP '{plain - timedelta(hours=8)}-08:00'")
     if plain == plain.replace(hour=0, minute=0, second=0, microsecond=0):
         forms += [f"DATE '{plain.date()}'", f"TIMESTAMP '{plain.date()}'"]
     return rng.choice(forms)

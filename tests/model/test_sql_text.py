@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 import palio
 from palio.model.predicate import Constraint, Filter, Predicate
 from palio.model.sql_text import RESERVED
+from palio.model.values import Value
 from tests.strategies import (
     TRICKY_FLOATS,
     TRICKY_INTS,
@@ -43,7 +44,7 @@ def test_every_name_comes_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("value", LITERALS, ids=repr)
-def test_every_value_comes_back(value: palio.model.values.Value) -> None:
+def test_every_value_comes_back(value: Value) -> None:
     again = palio.parse(str(Predicate.of(Constraint("x", "=", value))))
     assert again == Predicate.of(Constraint("x", "=", value))
     (constraint,) = again.filters[0]

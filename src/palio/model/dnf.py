@@ -74,7 +74,7 @@ def _measure(tree: Tree, limit: int) -> tuple[int, int]:
 
 
 def _rounded(number: int) -> str:
-    return f"{number:,}" if number < 10**15 else f"about 10^{len(str(number)) - 1}"
+    return f"{number:,}" if number < 10**15 else f"about 10^{int(number.bit_length() * 0.30103)}"
 
 
 def _expand(tree: Tree) -> list[tuple[int, ...]]:

@@ -127,7 +127,7 @@ def _syntax_error(text: str, shape: str, error: Exception) -> ParseError:
     line, column = detail.get("line"), detail.get("col")
     if not isinstance(line, int) or not isinstance(column, int):
         return ParseError("this is not a SQL expression", text, 0)
-    starts = [0, *(found.end() for found in re.finditer("\n", "(" + shape))]
+    starts = [0, *(found.end() for found in re.finditer("\n", f"({shape}\n)"))]
     offset = starts[min(line, len(starts)) - 1] + column - len(highlight) - 1
     if offset >= len(shape.rstrip()):
         return ParseError("the expression ends too early", text, len(text.rstrip()))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from palio.errors import InvalidPredicate
 from palio.model.predicate import Op
 
+_SPECIAL = re.compile(r"[%_\\]")
 _SUPPORTED = "supported are 'text', 'text%', '%text' and '%text%'; \\% and \\_ are the characters"
 
 
@@ -33,8 +36,9 @@ def like_operand(pattern: object, escape: object = "\\") -> tuple[Op, str]:
 
 def _read(pattern: str, escape: str) -> tuple[str, list[int]]:
     """The plain text, and where in it a % stood."""
-    if escape not in pattern and "_" not in pattern and pattern.find("%") == len(pattern) - 1:
-        return pattern[:-1], [len(pattern) - 1]  # the most common one: text%
+    last = len(pattern) - 1
+    if pattern[-1:] == "%" and escape == "\\" and not _SPECIAL.search(pattern, 0, last):
+        return pattern[:-1], [last]  # the most common one: text%
     text: list[str] = []
     wild: list[int] = []
     chars = iter(pattern)

@@ -139,6 +139,31 @@ def read(token: str, negative: bool = False) -> Value:
     return _read_unusual(token, negative)
 
 
+def read_integer(text: str) -> int:
+    """The integer that a text says, as CAST('...' AS BIGINT) reads it."""
+    found = re.fullmatch(r"\s*([+-]?)([0-9]+)\s*", text)
+    if not found:
+        raise InvalidValue(f"{text[:40]!r} is not an integer")
+    value = _number(found[2], found[1] == "-")
+    assert isinstance(value, int)
+    return value
+
+
+def read_double(text: str) -> float:
+    """The double that a text says, as CAST('...' AS DOUBLE) reads it."""
+    bare = text.strip()
+    if bare.lower() in _SPECIAL:
+        return float(bare)
+    if not re.fullmatch(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", bare):
+        raise InvalidValue(f"{text[:40]!r} is not a double")
+    if isinf(value := float(bare)):
+        raise InvalidValue(f"the number {bare[:40]} does not fit in a double")
+    return value
+
+
+_SPECIAL = frozenset(sign + word for sign in ("", "+", "-") for word in ("inf", "infinity", "nan"))
+
+
 def _read_unusual(token: str, negative: bool) -> Value:
     first = token[0]
     if first == "-":
@@ -182,7 +207,7 @@ def _in_range(value: int, token: str) -> int:
 
 
 _ESCAPE = re.compile(
-    r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))|''|\"\"", re.DOTALL
+    r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))|''|\"\"", re.DOTALL
 )
 _CONTROLS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 

@@ -121,7 +121,7 @@ class Message(Mapping[str, Value]):
         Message({'flight.carrier': 'UA', 'delay': 12})
         """
         try:
-            document = json.loads(text, object_pairs_hook=_Pairs)
+            document = json.loads(text, object_pairs_hook=_Pairs, parse_constant=_refuse_constant)
         except RecursionError:
             raise InvalidValue("the message is nested too deeply") from None
         except ValueError as error:
@@ -162,11 +162,17 @@ def _flatten(prefix: str, pairs: _Pairs) -> Iterator[tuple[str, object]]:
         if isinstance(value, list) and not isinstance(value, _Pairs):
             raise InvalidValue(f"attribute {name!r}: an array is not a value")
         if not isinstance(value, _Pairs):
+            if isinstance(value, float) and math.isinf(value):
+                raise InvalidValue(f"attribute {name!r}: the number does not fit in a double")
             yield name, value
         elif len(value) == 1 and value[0][0] in _TAGS:
             yield name, _untag(name, *value[0])
         else:
             stack.append((name, iter(value)))
+
+
+def _refuse_constant(word: str) -> object:
+    raise ValueError(f'{word} is not JSON; write {{"$float": "{word}"}}')
 
 
 def _json_value(value: Value) -> object:

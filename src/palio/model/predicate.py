@@ -217,7 +217,10 @@ def _check(
     name: str, op: Op | str, value: object, type: Type | str | None
 ) -> tuple[str, Op, Operand, Type | None]:
     """The parts of a constraint, checked and in normal form."""
-    name = as_name(name)
+    try:
+        name = as_name(name)
+    except InvalidValue as error:
+        raise InvalidPredicate(str(error)) from None
     op = _as_op(name, op)
     if op is Op.ANY or op is Op.ABSENT:
         if value is not None:
@@ -273,7 +276,9 @@ def in_operand(name: str, values: list[Value]) -> tuple[Op, Operand, Type]:
         raise InvalidPredicate(
             f"attribute {name!r}: the list of in mixes types ({', '.join(sorted(types))})"
         )
-    ordered = sorted(set(values))
+    if len(types) > 1:  # of two equal numbers the int stays
+        values = sorted(values, key=lambda value: type_of(value) is not Type.INT)
+    ordered = sorted(dict.fromkeys(values))
     if len(ordered) == 1:
         return Op.EQ, ordered[0], type_of(ordered[0])
     kept = set(map(type_of, ordered))

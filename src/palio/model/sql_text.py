@@ -1,4 +1,8 @@
-"""Printing predicates as SQL that `parse` reads back to the same predicate, and Spark SQL too."""
+"""Printing predicates as SQL that `parse` reads back to the same predicate.
+
+Spark SQL reads it with the same meaning, but for `typeof(x) = 'int'` (an `any` of one type): there
+a column has its type even where it is NULL, and other names for it.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from palio.errors import InvalidPredicate, InvalidValue
 from palio.model.like import like_operand
-from palio.model.literals import BadLiteral, Literal, read
+from palio.model.literals import BadLiteral, Literal, read, read_double, read_integer
 from palio.model.predicate import (
     OPPOSITE,
     ORDER_OPS,
@@ -121,14 +121,20 @@ def member(operand: Operand) -> Members:
     return Members(operand.slot, lambda literals: [operand.read(literals)])
 
 
+def _date(text: str) -> Value:
+    if ":" in text:
+        raise InvalidValue(f"the date {text[:40]!r} has a time of day; write TIMESTAMP")
+    return parse_instant(text)
+
+
 CASTS: dict[str, Callable[[str], Value]] = {
     "TIMESTAMP": parse_instant,
     "TIMESTAMPTZ": parse_instant,
     "TIMESTAMPLTZ": parse_instant,
-    "DATE": parse_instant,
-    "DOUBLE": float,
-    "BIGINT": lambda text: read(text.strip()),
-    "INT": lambda text: read(text.strip()),
+    "DATE": _date,
+    "DOUBLE": read_double,
+    "BIGINT": read_integer,
+    "INT": read_integer,
     "TEXT": str,
     "VARCHAR": str,
 }

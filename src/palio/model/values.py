@@ -176,7 +176,7 @@ def _short(value: object, width: int = 60) -> str:
 _INSTANT = re.compile(
     r"""\s*(\d{4})-(\d{1,2})-(\d{1,2})
         (?:[T\s]\s*(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d*))?)?\s*(Z|z|UTC|[+-]\d{2}:?\d{2})?)?\s*""",
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
 
 

@@ -1,0 +1,180 @@
+"""Values and messages: what is admitted, what is refused, and with which sentence."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from palio import Constraint, InvalidPredicate, InvalidValue, Message
+from palio.model.message import Attribute
+from palio.model.values import INT_MAX, INT_MIN, Type, format_instant, parse_instant
+from tests.strategies import messages
+
+
+def test_python_and_numpy_values() -> None:
+    message = Message(
+        {
+            "a": True,
+            "b": np.int32(5),
+            "c": np.float32(0.5),
+            "d": np.str_("x"),
+            "e": np.bool_(False),
+            "f": datetime(2013, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))),
+            "g": date(2013, 1, 2),
+            "h": None,
+        }
+    )
+    assert {a.name: a.type for a in message.attributes} == {
+        "a": Type.BOOL,
+        "b": Type.INT,
+        "c": Type.FLOAT,
+        "d": Type.STRING,
+        "e": Type.BOOL,
+        "f": Type.TIME,
+        "g": Type.TIME,
+    }
+    assert message["f"] == datetime(2013, 1, 1, 10, tzinfo=UTC)
+    assert message["g"] == datetime(2013, 1, 2, tzinfo=UTC)
+    assert "h" not in message
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (2**63, "does not fit in 64 bits"),
+        (-(2**63) - 1, "does not fit in 64 bits"),
+        pytest.param(10**10_000, "does not fit in 64 bits", id="10^10000"),
+        (np.uint64(2**64 - 1), "does not fit in 64 bits"),
+        (datetime(2013, 1, 1), "has no time zone"),  # noqa: DTZ001
+        (np.datetime64("2013-01-01"), "has no time zone"),
+        (b"bytes", "of type bytes"),
+        ([1, 2], "of type list"),
+        (1 + 2j, "of type complex"),
+        ("\ud800", "lone surrogate"),
+        (datetime.max.replace(tzinfo=timezone(-timedelta(hours=5))), "outside the years"),
+    ],
+)
+def test_refused_values_name_the_attribute(value: object, says: str) -> None:
+    with pytest.raises(InvalidValue, match=says) as caught:
+        Message({"price": value})
+    assert "'price'" in str(caught.value)
+
+
+def test_limits_are_admitted() -> None:
+    assert Message({"x": INT_MIN, "y": INT_MAX, "z": math.inf})["y"] == INT_MAX
+
+
+def test_duplicates_and_names() -> None:
+    with pytest.raises(InvalidValue, match="twice"):
+        Message([Attribute("x", 1), Attribute("x", 2)])
+    with pytest.raises(InvalidValue, match="twice"):
+        Message.from_json('{"x": 1, "x": 2}')
+    with pytest.raises(InvalidValue, match="twice"):
+        Message.from_json('{"a": {"b": 1}, "a.b": 2}')
+    with pytest.raises(InvalidValue, match="empty"):
+        Message({"": 1})
+    with pytest.raises(InvalidValue, match="string"):
+        Message({5: 1})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "not JSON"),
+        ("[1]", "not a JSON object"),
+        ('{"x": [1]}', "an array"),
+        ('{"x": 1e999}', "does not fit"),
+        ('{"x": NaN}', "not JSON"),
+        ('{"x": 99999999999999999999}', "64 bits"),
+        ('{"x": {"$time": "soon"}}', "not an instant"),
+        ('{"x": {"$float": "1"}}', "one of"),
+        ("{" + '"x": {' * 100_000, "not JSON|nested"),
+    ],
+)
+def test_bad_json_messages(text: str, says: str) -> None:
+    with pytest.raises(InvalidValue, match=says):
+        Message.from_json(text)
+
+
+@given(messages)
+def test_json_round_trip(message: Message) -> None:
+    assert Message.from_json(message.to_json()) == message
+
+
+@given(messages)
+def test_messages_are_values(message: Message) -> None:
+    assert pickle.loads(pickle.dumps(message)) == message
+    assert hash(Message(dict(message))) == hash(message)
+    with pytest.raises(AttributeError):
+        message.extra = 1  # type: ignore[attr-defined]
+
+
+def test_equality_knows_types() -> None:
+    assert Message({"x": 1}) != Message({"x": 1.0})
+    assert Message({"x": True}) != Message({"x": 1})
+    assert Message({"x": math.nan}) == Message({"x": math.nan})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2013-01-31", "2013-01-31T00:00:00Z"),
+        ("2013-1-3 4:05", "2013-01-03T04:05:00Z"),
+        ("2013-01-31 10:00:00.5", "2013-01-31T10:00:00.500000Z"),
+        ("2013-01-31T10:00:00+01:30", "2013-01-31T08:30:00Z"),
+        ("2013-01-31T10:00:00.1234560Z", "2013-01-31T10:00:00.123456Z"),
+    ],
+)
+def test_instants(text: str, expected: str) -> None:
+    assert format_instant(parse_instant(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "soon", "2013-13-01", "2013-01-32", "2013-01-01T25:00", "2013-01-01T00:00:00.1234567",
+     "0001-01-01T00:00+01:00", "2013-01-01T00:00+99:00", "2013-01-01T00:00 Europe/Rome"],
+)  # fmt: skip
+def test_bad_instants(text: str) -> None:
+    with pytest.raises(InvalidValue):
+        parse_instant(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("x", "=", math.nan), "NaN"),
+        (("x", "=", None), "needs a value"),
+        (("x", "~", 1), "no operator"),
+        (("x", "<", True), "booleans"),
+        (("x", "prefix", 5), "takes a string"),
+        (("x", "in", []), "at least one"),
+        (("x", "in", [1, "a"]), "mixes"),
+        (("x", "in", "abc"), "list"),
+        (("x", "any", 5), "no value"),
+        (("x", "absent", None, "int"), "no type"),
+        (("x", "=", 5, "string"), "not of type"),
+        (("x", "any", None, "decimal"), "no type"),
+        (("", "=", 5), "empty"),
+        (("x", "=", 2**70), "64 bits"),
+    ],
+)
+def test_bad_constraints(arguments: tuple[object, ...], says: str) -> None:
+    with pytest.raises(InvalidPredicate, match=says):
+        Constraint(*arguments)  # type: ignore[arg-type]
+
+
+def test_constraints_have_a_normal_form() -> None:
+    assert Constraint("x", "in", [3, 1, 3]) == Constraint("x", "in", (1, 3))
+    assert Constraint("x", "in", [3]) == Constraint("x", "=", 3)
+    assert Constraint("x", "in", [1.0, 1, 2]) == Constraint("x", "in", [1, 1.0, 2])
+    assert Constraint("x", "=", -0.0) == Constraint("x", "=", 0.0)
+    assert Constraint("x", "=", 1) != Constraint("x", "=", 1.0)
+    made = Constraint("x", "in", ["b", "a"])
+    assert pickle.loads(pickle.dumps(made)) == made
+    with pytest.raises(AttributeError):
+        made.name = "y"
