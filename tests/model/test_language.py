@@ -94,6 +94,8 @@ def test_normal_form(text: str, normal: str) -> None:
         ("2a = 3", 0, "backticks"),
         ("startswith(a, 5)", 14, "takes a string"),
         ("x = 1e999", 4, "does not fit"),
+        ("x = 1.2.3", 4, "cannot be read"),
+        ("x BETWEEN 1\u1022.5 AND 2", 10, "cannot be read"),
         ("first = 1 AND\nsecond = oops", 23, "another attribute"),
     ],
 )

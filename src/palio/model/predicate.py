@@ -186,7 +186,13 @@ class Predicate(msgspec.Struct, frozen=True, gc=False):
     def matches(self, message: Message | Mapping[str, object]) -> bool:
         """Does this predicate select the message?"""
         values = as_message(message)._values
-        return any(all(c.matches(values.get(c.name)) for c in f.constraints) for f in self.filters)
+        for f in self.filters:
+            for c in f.constraints:
+                if not c.matches(values.get(c.name)):
+                    break
+            else:
+                return True
+        return False
 
     def __or__(self, other: Predicate) -> Predicate:
         if not isinstance(other, Predicate):

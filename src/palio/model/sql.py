@@ -280,10 +280,18 @@ def _operand(node: Any) -> Operand:
         return _cast(node)
     inner, negative = _unsigned(node)
     if isinstance(inner, exp.Literal):
-        return literal(int(inner.this), negative)
+        return literal(_slot(inner), negative)
     if isinstance(inner, exp.Null):
         raise Unsupported("NULL cannot stand here", _position(inner))
     raise _refused(node)
+
+
+def _slot(node: Any) -> int:
+    """The slot that a literal of the shape stands for; nothing else may look like one."""
+    text = node.this
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise Unsupported("this cannot be read", _position(node))
 
 
 def _unsigned(node: Any) -> tuple[Any, bool]:
@@ -302,14 +310,14 @@ def _cast(node: Any) -> Operand:
             "BIGINT and STRING",
             _position(node),
         )
-    return cast(int(node.this.this), wanted)
+    return cast(_slot(node.this), wanted)
 
 
 def _members(node: Any) -> Members:
     """A member of an IN list; its slot may hold many."""
     inner, negative = _unsigned(node)
     if isinstance(inner, exp.Literal):
-        return members(int(inner.this), negative)
+        return members(_slot(inner), negative)
     return member(_operand(node))
 
 

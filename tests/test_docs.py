@@ -1,0 +1,50 @@
+"""The examples in README and docs run, and say what they claim."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCKS = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_run(page: Path) -> None:
+    """A comment behind an expression is its value, up to a colon."""
+    scope: dict[str, object] = {}
+    exec("import palio", scope)
+    for block in BLOCKS.findall(page.read_text()):
+        lines = block.splitlines()
+        for statement in ast.parse(block).body:
+            code = ast.unparse(statement)
+            if not isinstance(statement, ast.Expr) or code.startswith("print("):
+                exec(code, scope)
+                continue
+            comment = lines[(statement.end_lineno or 1) - 1].rpartition("  # ")[2]
+            value = eval(code, scope)
+            claimed = comment.partition(":")[0].strip()
+            if claimed and "#" in lines[(statement.end_lineno or 1) - 1]:
+                expected = (
+                    claimed if not claimed.startswith("[") else repr(ast.literal_eval(claimed))
+                )
+                assert repr(value) == expected, code
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_every_module_is_on_the_map() -> None:
+    """ARCHITECTURE.md names the layers that exist."""
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    for layer in (ROOT / "src" / "palio").iterdir():
+        if layer.is_dir() and (layer / "__init__.py").exists():
+            assert f"  {layer.name}/" in page, layer.name
