@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 import palio
 from palio import Advertisement, Constraint, Filter, Predicate, covers, intersects
+from palio.lab.workloads import disjunction_2006
 from palio.model.covering import box, uncovered, witness
 from palio.model.covering import is_contradiction as contradiction
 from tests.model import brute
@@ -215,3 +216,21 @@ def test_intersection_needs_every_attribute_to_be_allowed() -> None:
 def test_advertisements_and_subscriptions_do_not_mix() -> None:
     with pytest.raises(palio.InvalidPredicate, match="intersect"):
         covers(Advertisement(()), palio.parse("x = 1"))
+
+
+def test_large_disjunctions_are_compared_through_an_index() -> None:
+    large = disjunction_2006(3_000, names=30, zipf=True, seed=8)
+    small = Predicate(large.filters[1_000:2_000])
+    assert covers(large, small)
+    assert not covers(small, large)
+
+
+def test_explanations_agree_with_matching() -> None:
+    p = palio.parse("dest = 'MXP' AND price < 500 OR gate IS NULL")
+    told = p.explain({"dest": "MXP", "price": 600.5, "gate": 4})
+    assert not told.matches
+    assert [v.holds for v in told.filters] == [False, False]
+    assert [str(c.constraint) for c in told.filters[0].deciding] == ["price < 500"]
+    assert "price is the float 600.5" in str(told)
+    assert "price is not there" in str(p.explain({"dest": "MXP"}))
+    assert p.explain({"dest": "MXP"}).matches

@@ -10,7 +10,7 @@ complete on bool, numbers and times, and on strings with `exact=True`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from palio.errors import InvalidPredicate, LimitExceeded
@@ -26,6 +26,7 @@ Box: TypeAlias = dict[str, ValueSet]
 Schema: TypeAlias = Mapping[str, Type | str]
 Subscription: TypeAlias = Predicate | Filter | str
 
+INDEX_MIN = 32  # boxes worth an index
 PIECES_MAX = 2_000  # of a box cut by the boxes of a disjunction; beyond it the answer is "no"
 PIECES_MAX_EXACT = 100_000
 
@@ -103,14 +104,27 @@ def uncovered(
     """A part of b that a does not cover, or None when a covers b."""
     wide = [box(f, schema) for f in as_predicate(a).filters]
     wide = [w for w in wide if not is_contradiction(w)]
+    near = _candidates(wide)
     for f in as_predicate(b).filters:
         narrow = box(f, schema)
-        if is_contradiction(narrow, exact) or any(box_covers(w, narrow, exact) for w in wide):
+        if is_contradiction(narrow, exact) or any(
+            box_covers(w, narrow, exact) for w in near(narrow)
+        ):
             continue
         left = _remainder(narrow, wide, exact, schema)
         if left is not None:
             return left
     return None
+
+
+def _candidates(wide: list[Box]) -> Callable[[Box], Iterable[Box]]:
+    """Those of many boxes that may cover a given one; all of them when they are few."""
+    if len(wide) <= INDEX_MIN:
+        return lambda _narrow: wide
+    from palio.model.cover_index import CoverIndex
+
+    index = CoverIndex(wide)
+    return lambda narrow: (wide[i] for i in index.candidates(narrow))
 
 
 def witness(a: Subscription, b: Subscription, *, schema: Schema | None = None) -> Message | None:
@@ -133,6 +147,8 @@ def witness(a: Subscription, b: Subscription, *, schema: Schema | None = None) -
 def _remainder(narrow: Box, wide: list[Box], exact: bool, schema: Schema | None) -> Box | None:
     """What is left of a box when others are taken away from it."""
     wide = [w for w in wide if not _disjoint(narrow, w)]
+    if len(wide) < 2 and not exact:  # one box against one has been decided
+        return narrow
     wide.sort(key=len)
     budget = PIECES_MAX_EXACT if exact else PIECES_MAX
     stack = [(narrow, 0)]
@@ -172,7 +188,7 @@ def _without(piece: Box, other: Box, exact: bool, schema: Schema | None) -> list
     inside = dict(piece)
     for name, allowed in other.items():
         known = inside[name] if name in inside else declared(name, schema)
-        cut = valuesets.difference(known, allowed)
+        cut = valuesets.difference(known, allowed, exact)
         parts.extend({**inside, name: rest} for rest in cut if not is_empty(rest, exact))
         inside[name] = valuesets.intersection(known, allowed)
     return parts

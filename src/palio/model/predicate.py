@@ -29,6 +29,9 @@ from palio.errors import InvalidPredicate, InvalidValue
 from palio.model.message import Message, as_message
 from palio.model.values import NUMBERS, Type, Value, as_name, as_value, comparable, type_of
 
+if TYPE_CHECKING:
+    from palio.model.explanation import Explanation
+
 
 class Op(StrEnum):
     """The operator of a constraint."""
@@ -193,6 +196,12 @@ class Predicate(msgspec.Struct, frozen=True, gc=False):
             else:
                 return True
         return False
+
+    def explain(self, message: Message | Mapping[str, object]) -> Explanation:
+        """Why this predicate selects the message or not, constraint by constraint."""
+        from palio.model.explanation import explain
+
+        return explain(self, message)
 
     def __or__(self, other: Predicate) -> Predicate:
         if not isinstance(other, Predicate):

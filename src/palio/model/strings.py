@@ -14,6 +14,7 @@ only when it is sure. For exact answers about conjunctions see `automata`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -35,7 +36,7 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     suffix: str
     contains: tuple[str, ...]
     never: tuple[Atom, ...]
-    atoms: tuple[Atom, ...]
+    atoms: dict[Atom, None]  # all of them, in order
 
     @property
     def empty(self) -> bool:
@@ -51,7 +52,7 @@ def opposite(atom: Atom) -> tuple[Atom, ...]:
     return ((OPPOSITE[op], operand),)
 
 
-def satisfies(text: str, atoms: tuple[Atom, ...]) -> bool:
+def satisfies(text: str, atoms: Iterable[Atom]) -> bool:
     return all(TESTS[op](text, operand) for op, operand in atoms)
 
 
@@ -106,7 +107,7 @@ def facts(atoms: tuple[Atom, ...]) -> Facts:
         suffix,
         tuple(contains),
         tuple(never),
-        atoms,
+        dict.fromkeys(atoms),
     )
 
 
@@ -185,6 +186,8 @@ def _contradicts(
 def implies(known: Facts, atom: Atom) -> bool:
     """Every string of which these facts hold satisfies the atom."""
     op, operand = atom
+    if atom in known.atoms:
+        return True
     if known.only is not None:
         return all(TESTS[op](text, operand) for text in known.only)
     if op is Op.NE:

@@ -18,15 +18,17 @@ from functools import lru_cache
 
 import msgspec
 
+from palio.errors import LimitExceeded
 from palio.model import automata, ranges
 from palio.model.automata import Atom
 from palio.model.predicate import Constraint, Op
 from palio.model.ranges import UNIVERSE, Ranges
-from palio.model.strings import facts, implies, opposite
+from palio.model.strings import Facts, facts, implies, opposite
 from palio.model.values import NUMBERS, Type, Value
 
 ORDERED = tuple(UNIVERSE)
 _NONE: tuple[Ranges, ...] = ((),) * len(ORDERED)
+_ATOMS_MAX = 100_000  # in all pieces of a difference
 _ALL: tuple[Ranges, ...] = tuple((UNIVERSE[type],) for type in ORDERED)
 
 
@@ -135,11 +137,11 @@ def is_subset(a: ValueSet, b: ValueSet, exact: bool = False) -> bool:
         return True
     if b.strings is None:
         return _no_strings(a.strings, exact)
-    return all(_follows(a.strings, atom, exact) for atom in b.strings)
+    known = facts(a.strings)
+    return all(_follows(known, a.strings, atom, exact) for atom in b.strings)
 
 
-def _follows(atoms: tuple[Atom, ...], atom: Atom, exact: bool) -> bool:
-    known = facts(atoms)
+def _follows(known: Facts, atoms: tuple[Atom, ...], atom: Atom, exact: bool) -> bool:
     if implies(known, atom):
         return True
     if not exact or known.only is not None or len(atoms) < 2:  # the facts decide exactly
@@ -147,16 +149,27 @@ def _follows(atoms: tuple[Atom, ...], atom: Atom, exact: bool) -> bool:
     return automata.witness((*atoms, *opposite(atom))) is None
 
 
-def difference(a: ValueSet, b: ValueSet) -> list[ValueSet]:
-    """a without b, as disjoint sets; some may be empty."""
+def difference(a: ValueSet, b: ValueSet, exact: bool = False) -> list[ValueSet]:
+    """a without b, as disjoint sets; some may be empty.
+
+    Where that would take too many atoms, a little more of a is kept, or with `exact` it raises.
+    """
     rest = tuple(ranges.difference(x, y) for x, y in zip(a.ranges, b.ranges, strict=True))
     untouched = a.strings if b.strings is None else None
     pieces = [ValueSet(a.absent and not b.absent, rest, untouched)]
-    if a.strings is not None and b.strings is not None:
-        known = a.strings
-        for atom in b.strings:
-            pieces.append(ValueSet(False, _NONE, tuple(dict.fromkeys(known + opposite(atom)))))
-            known = (*known, atom)
+    if a.strings is None or b.strings is None:
+        return pieces
+    if (len(a.strings) + len(b.strings)) * len(b.strings) > _ATOMS_MAX:
+        if exact:
+            raise LimitExceeded(
+                f"the exact decision cuts strings by {len(b.strings):,} constraints; "
+                "decide without exact=True"
+            )
+        return [*pieces, ValueSet(False, _NONE, a.strings)]
+    known = a.strings
+    for atom in b.strings:
+        pieces.append(ValueSet(False, _NONE, tuple(dict.fromkeys(known + opposite(atom)))))
+        known = (*known, atom)
     return pieces
 
 
