@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from palio.model.message import Message
-from palio.model.predicate import Predicate
+import numpy as np
+
+from palio.matching.columns import Columns, Ints
+from palio.matching.decoding import predicates
+from palio.model.message import as_message
+from palio.model.values import Value
 
 
 class NaiveEngine:
     """Predicates in order; a match is a position in that order."""
 
-    def __init__(self, predicates: Sequence[Predicate]) -> None:
-        self._predicates = tuple(predicates)
+    def __init__(self, columns: Columns) -> None:
+        self._predicates = tuple(predicates(columns))
 
-    def match(self, message: Message) -> list[int]:
-        """The positions of the predicates that select the message, ascending."""
-        return [i for i, p in enumerate(self._predicates) if p.matches(message)]
+    def match_one(self, message: Mapping[str, Value]) -> Ints:
+        known = as_message(message)
+        return np.array([i for i, p in enumerate(self._predicates) if p.matches(known)], np.int32)
+
+    def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
+        found = [self.match_one(message) for message in messages]
+        offsets = np.cumsum([0, *map(len, found)]).astype(np.int64)
+        return offsets, np.concatenate(found) if found else np.empty(0, np.int32)

@@ -1,33 +1,37 @@
 """The forwarding table: a compiled map from predicates to interfaces.
 
 Each interface has one predicate; several entries for one interface are a disjunction. A table is
-immutable. Engines do the matching behind one small protocol and give identical answers.
+immutable, and several threads may forward through it at once. Engines do the matching behind one
+small protocol and give identical answers: `naive` evaluates every predicate, `pivot` is the default.
+
+    mapping, pairs, Arrow rows ──▶ columns ──▶ engine        messages ──▶ engine ──▶ interfaces
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol, TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
 
 from palio.errors import InvalidPredicate
+from palio.matching import decoding
+from palio.matching.columns import Columns, from_predicates
+from palio.matching.constraint_rows import from_constraint_rows
+from palio.matching.engines import Engine, PivotEngine
 from palio.matching.naive import NaiveEngine
 from palio.model.explanation import Explanation, explain
 from palio.model.language import parse
 from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
+from palio.model.rows import messages as arrow_messages
 
-Entries: TypeAlias = Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]]
+Entries: TypeAlias = (
+    Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]] | pa.Table
+)
 
-
-class Engine(Protocol):
-    """What a matching engine does."""
-
-    def match(self, message: Message) -> list[int]:
-        """The positions of the interfaces that get the message, ascending."""
-        ...
-
-
-ENGINES = {"naive": NaiveEngine}
+ENGINES: dict[str, type[Engine]] = {"naive": NaiveEngine, "pivot": PivotEngine}
 
 
 class ForwardingTable:
@@ -38,34 +42,62 @@ class ForwardingTable:
     ['ann']
     """
 
-    def __init__(self, predicates: dict[str, Predicate], engine: str = "naive") -> None:
+    def __init__(self, columns: Columns, engine: str = "pivot") -> None:
         if engine not in ENGINES:
             raise InvalidPredicate(f"no engine {engine!r}; there are {', '.join(ENGINES)}")
-        self._predicates = predicates
-        self._interfaces = tuple(predicates)
-        self._engine: Engine = ENGINES[engine](tuple(predicates.values()))
+        self._columns = columns
+        self._names = pa.array(columns.interfaces, pa.string())
+        self._engine = ENGINES[engine](columns)
 
     @classmethod
-    def compile(cls, entries: Entries, engine: str = "naive") -> ForwardingTable:
-        """A table from a mapping or pairs of interface and predicate (or its SQL text)."""
+    def compile(cls, entries: Entries, engine: str = "pivot") -> ForwardingTable:
+        """A table from a mapping or pairs of interface and predicate (or its SQL text), or from an
+        Arrow table of constraints (interface, filter, name, op, type, value)."""
+        if isinstance(entries, pa.Table | pa.RecordBatch):
+            rows = pa.table(entries) if isinstance(entries, pa.RecordBatch) else entries
+            return cls(from_constraint_rows(rows), engine)
         pairs = entries.items() if isinstance(entries, Mapping) else entries
-        predicates: dict[str, Predicate] = {}
-        for interface, predicate in pairs:
-            parsed = parse(predicate) if isinstance(predicate, str) else predicate
-            known = predicates.get(interface)
-            predicates[interface] = parsed if known is None else known | parsed
-        return cls(predicates, engine)
+        return cls(from_predicates((name, parse(p)) for name, p in pairs), engine)
 
     @property
     def interfaces(self) -> tuple[str, ...]:
         """The interfaces in the order in which they were given."""
-        return self._interfaces
+        return tuple(self._columns.interfaces)
 
     def forward(self, message: Message | Mapping[str, object]) -> list[str]:
         """The interfaces that get the message, in the order in which they were given."""
-        return [self._interfaces[i] for i in self._engine.match(as_message(message))]
+        names = self._columns.interfaces
+        return [names[i] for i in self._engine.match_one(as_message(message)).tolist()]
+
+    def forward_batch(self, rows: pa.Table | pa.RecordBatch, *, ids: bool = False) -> pa.ListArray:
+        """The interfaces of each row, a list a row: names, or positions in `interfaces`.
+
+        Every column is an attribute, and NULL means that it is not there.
+        """
+        offsets, found = self._engine.match(list(arrow_messages(rows)))
+        return self._lists(offsets, found, ids)
+
+    def _lists(self, offsets: Any, found: Any, ids: bool) -> pa.ListArray:
+        values = pa.array(found, pa.int32())
+        if not ids:
+            values = self._names.take(values)
+        kind = pa.ListArray if offsets[-1] < 2**31 else pa.LargeListArray
+        width = np.int32 if kind is pa.ListArray else np.int64
+        return kind.from_arrays(pa.array(offsets.astype(width)), values)
+
+    def predicate(self, interface: str) -> Predicate:
+        """The predicate of an interface, as it was compiled."""
+        try:
+            position = self._columns.interfaces.index(interface)
+        except ValueError:
+            raise InvalidPredicate(f"the table has no interface {interface!r}") from None
+        return next(decoding.predicates(self._columns, [position]))
 
     def explain(self, message: Message | Mapping[str, object]) -> dict[str, Explanation]:
         """For each interface, why it gets the message or not."""
         known = as_message(message)
-        return {name: explain(p, known) for name, p in self._predicates.items()}
+        compiled = decoding.predicates(self._columns)
+        return {
+            name: explain(p, known)
+            for name, p in zip(self._columns.interfaces, compiled, strict=True)
+        }

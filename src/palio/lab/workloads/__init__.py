@@ -1,0 +1,42 @@
+"""The papers' workloads and one of ours, seeded and columnar: predicates and messages as Arrow.
+
+    sigcomm03   2003, Table 1 and section 5.1
+    tr2001      2001, section 4.1
+    tr2006      2006, section 4.2; disjunction_2006 is the same as one predicate
+    flights     alerts on a year of real flights
+
+The same arguments give the same workload. WORKLOADS holds those that have messages to forward, by
+the names of the command line; all of them take (filters, interfaces, messages, seed=...).
+"""
+
+from palio.lab.workloads.alerts import flights
+from palio.lab.workloads.paper_2001 import tr2001
+from palio.lab.workloads.paper_2003 import sigcomm03
+from palio.lab.workloads.paper_2006 import disjunction_2006, tr2006
+from palio.lab.workloads.workload import (
+    Generator,
+    Interfaces,
+    Workload,
+    constraint_rows,
+    json_messages,
+    message_dicts,
+    predicates,
+)
+
+WORKLOADS: dict[str, Generator] = {"sigcomm03": sigcomm03, "tr2001": tr2001, "flights": flights}
+
+__all__ = [
+    "WORKLOADS",
+    "Generator",
+    "Interfaces",
+    "Workload",
+    "constraint_rows",
+    "disjunction_2006",
+    "flights",
+    "json_messages",
+    "message_dicts",
+    "predicates",
+    "sigcomm03",
+    "tr2001",
+    "tr2006",
+]

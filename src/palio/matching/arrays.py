@@ -1,0 +1,105 @@
+"""The arrays that kernels read: named tuples of flat numpy arrays, drawn.
+
+`Strings`: the operands that are strings, sorted, and how to find those that a value begins with,
+ends with or contains. Every operand's hash is a polynomial modulo 2^64, so that the hash of any
+piece of a value is a difference of two running sums.
+
+    rank      0        1        2             blob   a b a b c b c
+    begin     0        2        5     7       hash   h(ab) h(abc) h(bc)
+    slots     open addressing: hash -> rank + 1; 0 is free
+    uses      1 prefix, 2 suffix, 4 contains: which operators have this operand
+    lengths   the distinct lengths in bytes of the operands of each operator, ascending
+
+`Pivots`: each filter filed once, under one constraint (its pivot).
+
+    name       n0                    n1
+    directory  [EQ INT][LT INT]      [EQ STRING]           kind, domain
+    keys        3 5 9   4 8           17 20                 sorted within a directory
+    alone       |  |  |  | |           |  |                 filters of one constraint: interfaces
+    entries     |  |  |  | |           |  |                 the others, five ints each:
+                  \\
+                   [interface | rest | head | key low | key high]     the next likely constraint
+                                 \\
+    rest                          [head | key low | key high] ...      further ones, to the last
+
+    head       name << 8 | op << 4 | domain << 1 | last
+
+    The hits of a directory are keys [a, b), so the interfaces alone_at[a]..alone_at[b] match at
+    once, and the entries entries_at[a]..entries_at[b] are verified. Everything about a candidate
+    lies together, since what costs is the first touch of a cache line.
+
+`Batch`: messages as attributes in rows; a value is a floor key and how it stands to it, in the
+domain of its type; numbers have one in INT and one in FLOAT.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from palio.matching.columns import Ints
+
+
+class Strings(NamedTuple):
+    """Operands that are strings."""
+
+    blob: Ints  # uint8
+    begin: Ints  # int64, one more than strings
+    hash: Ints  # uint64
+    slots: Ints  # int32
+    uses: Ints  # uint8
+    prefix_lengths: Ints  # int32
+    suffix_lengths: Ints
+    part_lengths: Ints
+
+
+class Pivots(NamedTuple):
+    """Filters under their pivots."""
+
+    directory_at: Ints  # int32: name -> directories
+    kind: Ints  # uint8
+    domain: Ints  # uint8
+    keys_at: Ints  # int32: directory -> keys
+    keys: Ints  # int64
+    alone_at: Ints  # int32: key -> alone
+    alone: Ints  # int32: interfaces
+    entries_at: Ints  # int32: key -> entries
+    entries: Ints  # int32, five columns
+    rest: Ints  # int32, three columns
+    missing: Ints  # int32: directories of kind ABSENT
+    missing_name: Ints  # int32: the names they ask for
+    always: Ints  # int32: the directory of filters without a pivot, if any
+    set_at: Ints  # int64: the members of sets
+    set_split: Ints
+    set_keys: Ints
+
+
+class Batch(NamedTuple):
+    """Messages, as rows of attributes whose names the table knows."""
+
+    row_at: Ints  # int64: row -> attributes
+    name: Ints  # int32
+    type: Ints  # uint8
+    floor: Ints  # int64: in the domain of the type; INT for numbers
+    place: Ints  # uint8: BETWEEN, EXACT, BELOW
+    float_floor: Ints  # int64: in FLOAT, for numbers
+    float_place: Ints  # uint8
+    text: Ints  # int32: position of a string among the distinct ones of the batch
+    text_blob: Ints  # uint8
+    text_begin: Ints  # int64
+
+
+class Texts(NamedTuple):
+    """What the distinct strings of a batch begin with, end with and contain.
+
+    Text t begins with the operands hits[at[3 t] : at[3 t + 1]], ends with the next run, and
+    contains the third.
+    """
+
+    at: Ints  # int64
+    hits: Ints  # int32: ranks
+
+
+def empty(dtype: type = np.int32) -> Ints:
+    return np.empty(0, dtype)

@@ -1,0 +1,73 @@
+"""Numbers for operators, types and ways of filing, as kernels and files know them.
+
+They are part of the table file's format: never renumber, only append.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from palio.model.predicate import Op
+from palio.model.values import Type
+
+# The domains of operands and values. Numbers live in two: integral ones are INT, others FLOAT.
+BOOL: Final = 0
+INT: Final = 1
+FLOAT: Final = 2
+TIME: Final = 3
+STRING: Final = 4
+NUMBER: Final = 5  # of `any`: int or float
+EVERY: Final = 7  # of `any`: whatever it is
+
+DOMAIN: Final = {
+    Type.BOOL: BOOL,
+    Type.INT: INT,
+    Type.FLOAT: FLOAT,
+    Type.TIME: TIME,
+    Type.STRING: STRING,
+}
+
+EQ: Final = 0
+NE: Final = 1
+LT: Final = 2
+LE: Final = 3
+GT: Final = 4
+GE: Final = 5
+IN: Final = 6
+PREFIX: Final = 7
+SUFFIX: Final = 8
+CONTAINS: Final = 9
+NOT_PREFIX: Final = 10
+NOT_SUFFIX: Final = 11
+NOT_CONTAINS: Final = 12
+ANY: Final = 13
+ABSENT: Final = 14
+
+OP: Final = {
+    Op.EQ: EQ,
+    Op.NE: NE,
+    Op.LT: LT,
+    Op.LE: LE,
+    Op.GT: GT,
+    Op.GE: GE,
+    Op.IN: IN,
+    Op.PREFIX: PREFIX,
+    Op.SUFFIX: SUFFIX,
+    Op.CONTAINS: CONTAINS,
+    Op.NOT_PREFIX: NOT_PREFIX,
+    Op.NOT_SUFFIX: NOT_SUFFIX,
+    Op.NOT_CONTAINS: NOT_CONTAINS,
+    Op.ANY: ANY,
+    Op.ABSENT: ABSENT,
+}
+
+# Where a value stands among the keys of its domain.
+BETWEEN: Final = 0  # above its floor key, below the next
+EXACT: Final = 1  # equal to its floor key
+BELOW: Final = 2  # below all keys
+
+# The head of an inline constraint: name << 8 | op << 4 | domain << 1 | last.
+NAME_SHIFT: Final = 8
+OP_SHIFT: Final = 4
+DOMAIN_SHIFT: Final = 1
+NAMES_MAX: Final = 1 << 23

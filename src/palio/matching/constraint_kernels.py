@@ -1,0 +1,110 @@
+"""The kernels that every engine shares: does a value satisfy a constraint?
+
+A value is its floor key and its place (`codes`); an operand is a key. Strings are ranges of bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from palio.matching.codes import (
+    BELOW,
+    BETWEEN,
+    CONTAINS,
+    EQ,
+    EXACT,
+    FLOAT,
+    GT,
+    INT,
+    LE,
+    LT,
+    NE,
+    NOT_PREFIX,
+    NOT_SUFFIX,
+    PREFIX,
+    SUFFIX,
+)
+
+
+@njit(cache=True, nogil=True)
+def upper_bound(keys: Any, low: int, high: int, key: int) -> int:
+    """The first position in keys[low:high], sorted, whose key is above `key`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] <= key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def same(a: Any, a_from: int, b: Any, b_from: int, length: int) -> bool:
+    for i in range(length):
+        if a[a_from + i] != b[b_from + i]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def compare(a: Any, a_from: int, a_to: int, b: Any, b_from: int, b_to: int) -> int:
+    """The order of two byte strings: -1, 0 or 1."""
+    length = min(a_to - a_from, b_to - b_from)
+    for i in range(length):
+        x, y = a[a_from + i], b[b_from + i]
+        if x != y:
+            return -1 if x < y else 1
+    rest = (a_to - a_from) - (b_to - b_from)
+    return 0 if rest == 0 else (-1 if rest < 0 else 1)
+
+
+@njit(cache=True, nogil=True)
+def can_compare(type: int, domain: int) -> bool:
+    """A value of this type and an operand of this domain: the same, or both numbers."""
+    return type == domain or ((type == INT or type == FLOAT) and (domain == INT or domain == FLOAT))
+
+
+@njit(cache=True, nogil=True)
+def holds_ordered(op: int, key: int, floor: int, place: int) -> bool:
+    """=, !=, <, <=, >, >= of a value, given by its floor key and place, with a key."""
+    if op == EQ:
+        return place == EXACT and key == floor
+    if op == NE:
+        return not (place == EXACT and key == floor)
+    if place == BELOW:
+        return op == LT or op == LE
+    if op == LT:
+        return key > floor
+    if op == LE:
+        return key > floor or (key == floor and place == EXACT)
+    if op == GT:
+        return key < floor or (key == floor and place == BETWEEN)
+    return key <= floor
+
+
+@njit(cache=True, nogil=True)
+def is_member(keys: Any, low: int, high: int, floor: int, place: int) -> bool:
+    """Is the value one of keys[low:high], sorted?"""
+    if place != EXACT:
+        return False
+    at = upper_bound(keys, low, high, floor)
+    return at > low and keys[at - 1] == floor
+
+
+@njit(cache=True, nogil=True)
+def holds_text(op: int, blob: Any, start: int, size: int, text: Any, begin: int, end: int) -> bool:
+    """prefix, suffix, contains and their negations, on bytes."""
+    found = False
+    if size <= end - begin:
+        if op == PREFIX or op == NOT_PREFIX:
+            found = same(blob, start, text, begin, size)
+        elif op == SUFFIX or op == NOT_SUFFIX:
+            found = same(blob, start, text, end - size, size)
+        else:
+            for at in range(begin, end - size + 1):
+                if same(blob, start, text, at, size):
+                    found = True
+                    break
+    return found if op <= CONTAINS else not found

@@ -1,0 +1,100 @@
+"""Engines behind one small protocol: from a batch of messages to interfaces, identical answers.
+
+`match` gives, for each message, the positions of its interfaces, ascending and without repeats, as
+offsets and one flat array.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from palio.matching import pivot_kernels
+from palio.matching.arrays import Batch
+from palio.matching.columns import Columns, Ints
+from palio.matching.encoding import encode_message, encode_messages, resolve_texts
+from palio.matching.pivot import build_pivots, build_strings
+from palio.model.values import Value
+
+_ROOM = 1 << 16  # interfaces of an output buffer, at least
+
+
+class Engine(Protocol):
+    """What a matching engine does."""
+
+    def __init__(self, columns: Columns) -> None: ...
+
+    def match_one(self, message: Mapping[str, Value]) -> Ints:
+        """The interfaces of one message; valid until this thread's next call."""
+        ...
+
+    def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
+        """Offsets (one more than messages) and interfaces."""
+        ...
+
+
+class PivotEngine:
+    """The default engine; see `pivot`."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._names = {name: i for i, name in enumerate(columns.names)}
+        self._interfaces = len(columns.interfaces)
+        self._local = threading.local()
+        self.strings = build_strings(columns)
+        self.pivots = build_pivots(columns)
+        filed = len(self.pivots.alone) + len(self.pivots.entries)
+        self._filed_once = filed == len(np.unique(columns.owner))
+
+    def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
+        return self.match_batch(self.encode(messages))
+
+    def encode(self, messages: Sequence[Mapping[str, Value]]) -> Batch:
+        """Messages as this table's kernels know them."""
+        return encode_messages(self._names, messages)
+
+    def match_one(self, message: Mapping[str, Value]) -> Ints:
+        """The interfaces of one message."""
+        scratch = self._scratch()
+        attributes, text = encode_message(self._names, message)
+        found = pivot_kernels.forward_one(
+            self.pivots, self.strings, attributes, text, self._interfaces, *scratch
+        )
+        return scratch[-1][:found]
+
+    def _scratch(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Arrays of this thread that kernels leave as they found them: slot, bits, summary, out."""
+        known = getattr(self._local, "scratch", None)
+        if known is None:
+            words = (self._interfaces + 63) // 64
+            known = self._local.scratch = (
+                np.zeros(len(self._names) + 1, np.int64),
+                np.zeros(words + 1, np.uint64),
+                np.zeros(words // 64 + 1, np.uint64),
+                np.zeros(max(1, self._interfaces), np.int32),
+            )
+        return known
+
+    def match_batch(self, batch: Batch, *, ordered: bool = True) -> tuple[Ints, Ints]:
+        """The interfaces of the rows of a batch; in any order where that is quicker."""
+        batch, texts = resolve_texts(self.strings, batch)
+        rows = len(batch.row_at) - 1
+        copying = not ordered and self._filed_once
+        slot, bits, summary, _ = self._scratch()
+        ranges = np.zeros((pivot_kernels.ranges_max(self.pivots, batch, texts), 2), np.int64)
+        ends = np.zeros(rows, np.int64)
+        offsets = np.zeros(rows + 1, np.int64)
+        parts: list[Ints] = []
+        row = 0
+        while row < rows:
+            out = np.empty(max(_ROOM, 2 * self._interfaces), np.int32)
+            done = pivot_kernels.forward(
+                self.pivots, self.strings, batch, texts, row, self._interfaces, copying, slot,
+                bits, summary, ranges, ends, out,
+            )  # fmt: skip
+            offsets[row + 1 : done + 1] = offsets[row] + ends[row:done]
+            parts.append(out[: ends[done - 1]])
+            row = done
+        return offsets, np.concatenate(parts) if parts else np.empty(0, np.int32)

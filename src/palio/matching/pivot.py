@@ -1,0 +1,292 @@
+"""The pivot engine: each filter is filed once, under its least likely constraint.
+
+Compiling sorts; nothing is a Python object per filter. A message touches the directories of its
+own names, copies the filters that are one constraint, and verifies the few others. `arrays` draws
+what is built here, `pivot_kernels` walks it.
+
+How likely a constraint is to hold is guessed from the predicates: the share of constraints that
+have its name, times how selective its operator is among the operands of that name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from palio.matching import codes
+from palio.matching.arrays import Pivots, Strings
+from palio.matching.columns import Columns, Ints
+from palio.matching.text_kernels import build_hash
+
+_ATTRIBUTES = 10  # that a message has, where only the order of guesses matters
+_RAYS = (codes.LT, codes.LE, codes.GT, codes.GE)
+_SELECTIVITY = {
+    codes.NE: 0.95,
+    codes.PREFIX: 0.02,
+    codes.SUFFIX: 0.02,
+    codes.CONTAINS: 0.04,
+    codes.NOT_PREFIX: 0.97,
+    codes.NOT_SUFFIX: 0.97,
+    codes.NOT_CONTAINS: 0.95,
+    codes.ANY: 1.0,
+}
+_ALWAYS = -1  # the name under which filters without a pivot lie
+
+
+def build_strings(columns: Columns) -> Strings:
+    """The operands that are strings, hashed, with what each is used for."""
+    lengths = np.fromiter(map(len, columns.strings), np.int64, len(columns.strings))
+    begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    blob = np.frombuffer(b"".join(columns.strings) or b"\0", np.uint8)
+    size = 1 << max(4, int(2 * len(lengths)).bit_length())
+    hashes, slots = np.zeros(len(lengths), np.uint64), np.zeros(size, np.int32)
+    build_hash(blob, begin, hashes, slots)
+    uses = np.zeros(len(lengths), np.uint8)
+    used: list[Ints] = []
+    for bit, op in ((1, codes.PREFIX), (2, codes.SUFFIX), (4, codes.CONTAINS)):
+        ranks = np.unique(columns.key[columns.op == op])
+        uses[ranks] |= bit
+        used.append(np.unique(lengths[ranks]).astype(np.int32))
+    return Strings(blob, begin, hashes, slots, uses, *used)
+
+
+def likelihood(columns: Columns) -> Ints:
+    """For each constraint, a guess of how likely a message satisfies it."""
+    names = np.bincount(columns.name, minlength=len(columns.names))
+    share = names / max(1, len(columns.name))
+    present = np.minimum(1.0, share * _ATTRIBUTES)[columns.name]
+    selectivity = np.ones(len(columns.op))
+    for op, guess in _SELECTIVITY.items():
+        selectivity[columns.op == op] = guess
+    _judge_ordered(columns, selectivity)
+    result = present * selectivity
+    absent = columns.op == codes.ABSENT
+    result[absent] = 1.0 - 0.5 * present[absent]
+    return np.asarray(result)
+
+
+def _judge_ordered(columns: Columns, selectivity: Ints) -> None:
+    """= by the number of operands it has, < and > by the place of theirs among all."""
+    place = columns.name.astype(np.int64) * 8 + columns.domain
+    ordered = np.flatnonzero(columns.op <= codes.GE)
+    order = ordered[np.lexsort((columns.key[ordered], place[ordered]))]
+    if not len(order):
+        return
+    group = place[order]
+    first = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
+    size = np.diff(np.r_[first, len(group)])
+    rank = (np.arange(len(group)) - np.repeat(first, size) + 0.5) / np.repeat(size, size)
+    new = np.r_[
+        True, (group[1:] != group[:-1]) | (columns.key[order][1:] != columns.key[order][:-1])
+    ]
+    distinct = np.repeat(np.add.reduceat(new, first), size)
+    ops = columns.op[order]
+    guess = np.where(ops == codes.EQ, 1.0 / distinct, 0.95)
+    guess = np.where((ops == codes.LT) | (ops == codes.LE), rank, guess)
+    guess = np.where((ops == codes.GT) | (ops == codes.GE), 1.0 - rank, guess)
+    selectivity[order] = np.maximum(guess, 1e-9)
+    sets = np.flatnonzero(columns.op == codes.IN)
+    members = np.diff(columns.sets.start)[columns.key[sets]]
+    selectivity[sets] = np.minimum(0.9, 0.01 * members)
+
+
+@dataclass(frozen=True, slots=True)
+class _Postings:
+    """Where each filter is filed: one row for each, more for a filter under a set."""
+
+    filter: Ints
+    name: Ints
+    kind: Ints
+    domain: Ints
+    key: Ints
+
+    def __getitem__(self, rows: Ints) -> _Postings:
+        return _Postings(
+            self.filter[rows], self.name[rows], self.kind[rows], self.domain[rows], self.key[rows]
+        )
+
+
+def build_pivots(columns: Columns) -> Pivots:
+    """File all filters."""
+    chance = likelihood(columns)
+    order = np.lexsort((chance, columns.filter))  # least likely first within each filter
+    first = np.flatnonzero(
+        np.r_[True, columns.filter[order][1:] != columns.filter[order][:-1]]
+        if len(order)
+        else np.zeros(0, bool)
+    )
+    pivot = order[first]
+    inline = np.ones(len(order), bool)
+    inline[pivot] = np.isin(columns.op[pivot], _KEPT_INLINE)
+    rest = order[inline[order]]  # what is verified, grouped by filter, least likely first
+    rest_size = np.bincount(columns.filter[rest], minlength=columns.filters)
+    postings = _postings(columns, pivot)
+    alone = rest_size[postings.filter] == 0
+    singles = _undominated(columns, postings[np.flatnonzero(alone)])
+    others = postings[np.flatnonzero(~alone)]
+    return _assemble(columns, singles, others, rest, rest_size)
+
+
+_KEPT_INLINE = (codes.NE, codes.NOT_PREFIX, codes.NOT_SUFFIX, codes.NOT_CONTAINS)
+
+
+def _postings(columns: Columns, pivot: Ints) -> _Postings:
+    """The directory and key of each pivot; a set has one posting for each member."""
+    op, domain, key = columns.op[pivot], columns.domain[pivot], columns.key[pivot]
+    weak = np.isin(op, _KEPT_INLINE)
+    domain = np.where(
+        weak & ((domain == codes.INT) | (domain == codes.FLOAT)), codes.NUMBER, domain
+    )
+    kind = np.where(weak, codes.ANY, op)
+    key = np.where((kind == codes.ANY) | (kind == codes.ABSENT), 0, key)
+    filters, names = columns.filter[pivot], columns.name[pivot]
+    plain = kind != codes.IN
+    parts = [_Postings(filters[plain], names[plain], kind[plain], domain[plain], key[plain])]
+    sets = np.flatnonzero(~plain)
+    if len(sets):
+        parts += _set_postings(columns, filters[sets], names[sets], domain[sets], key[sets])
+    bare = np.setdiff1d(np.arange(columns.filters), columns.filter)  # the empty filter: TRUE
+    if len(bare):
+        zeros = np.zeros(len(bare), np.int64)
+        parts.append(
+            _Postings(bare, zeros + _ALWAYS, zeros + codes.ANY, zeros + codes.EVERY, zeros)
+        )
+    return _Postings(
+        *(
+            np.concatenate([getattr(part, field) for part in parts]).astype(np.int64)
+            for field in ("filter", "name", "kind", "domain", "key")
+        )
+    )
+
+
+def _set_postings(
+    columns: Columns, filters: Ints, names: Ints, domain: Ints, key: Ints
+) -> list[_Postings]:
+    parts = []
+    sets = columns.sets
+    for low, high, where in (
+        (sets.start[key], sets.split[key], domain),
+        (sets.split[key], sets.start[key + 1], np.full_like(domain, codes.FLOAT)),
+    ):
+        count = high - low
+        at = np.repeat(low - np.r_[0, np.cumsum(count)[:-1]], count) + np.arange(count.sum())
+        parts.append(
+            _Postings(
+                np.repeat(filters, count),
+                np.repeat(names, count),
+                np.full(count.sum(), codes.EQ),
+                np.repeat(where, count),
+                sets.keys[at],
+            )
+        )
+    return parts
+
+
+def _undominated(columns: Columns, singles: _Postings) -> _Postings:
+    """Filters of one constraint that no wider one of the same interface makes useless."""
+    if not len(singles.filter) or len(columns.interfaces) == columns.filters:
+        return singles
+    owner = columns.owner[singles.filter]
+    falling = np.isin(singles.kind, (codes.GT, codes.GE))
+    width = np.where(falling, singles.key, -singles.key - 1)  # the widest ray comes first
+    group = (owner, singles.domain, singles.kind, singles.name)
+    order = np.lexsort((width, *group))
+    same = np.ones(len(order), bool)
+    same[0] = False
+    for column in group:
+        same[1:] &= column[order][1:] == column[order][:-1]
+    ray = np.isin(singles.kind[order], _RAYS)
+    repeated = same.copy()
+    repeated[1:] &= width[order][1:] == width[order][:-1]
+    return singles[order[~(np.where(ray, same, repeated))]]
+
+
+def _assemble(
+    columns: Columns, singles: _Postings, others: _Postings, rest: Ints, rest_size: Ints
+) -> Pivots:
+    """Sort both kinds of postings into common directories of keys."""
+    columns_of = ("name", "kind", "domain", "key")
+    joined = [np.concatenate([getattr(singles, c), getattr(others, c)]) for c in columns_of]
+    order = np.lexsort((joined[3], joined[2], joined[1], joined[0]))
+    name, kind, domain, key = (column[order] for column in joined)
+    is_single = order < len(singles.filter)
+    new_directory = _changes(name, kind, domain)
+    new_key = new_directory | _changes(key)
+    keys_first = np.flatnonzero(new_key)
+    directories = np.flatnonzero(new_directory)
+    positions = np.append(keys_first, len(order))
+    seen_single = np.r_[0, np.cumsum(is_single)]
+    single_filters = singles.filter[order[is_single]]
+    other_filters = others.filter[order[~is_single] - len(singles.filter)]
+    names = name[directories]
+    known = np.flatnonzero(names >= 0)
+    missing = np.flatnonzero(kind[directories] == codes.ABSENT)
+    entries, inline = _entries(columns, other_filters, rest, rest_size)
+    return Pivots(
+        directory_at=(
+            np.searchsorted(names[known], np.arange(len(columns.names) + 1))
+            + len(names)
+            - len(known)
+        ).astype(np.int32),
+        kind=kind[directories].astype(np.uint8),
+        domain=domain[directories].astype(np.uint8),
+        keys_at=np.searchsorted(keys_first, np.append(directories, len(order))).astype(np.int32),
+        keys=key[keys_first].astype(np.int64),
+        alone_at=seen_single[positions].astype(np.int32),
+        alone=columns.owner[single_filters].astype(np.int32),
+        entries_at=(positions - seen_single[positions]).astype(np.int32),
+        entries=entries,
+        rest=inline,
+        missing=missing.astype(np.int32),
+        missing_name=names[missing].astype(np.int32),
+        always=np.flatnonzero(names < 0).astype(np.int32),
+        set_at=columns.sets.start,
+        set_split=columns.sets.split,
+        set_keys=columns.sets.keys,
+    )
+
+
+def _changes(*columns: Ints) -> Ints:
+    changed = np.zeros(len(columns[0]), bool)
+    if len(changed):
+        changed[0] = True
+        for column in columns:
+            changed[1:] |= column[1:] != column[:-1]
+    return changed
+
+
+def _entries(columns: Columns, filters: Ints, rest: Ints, rest_size: Ints) -> tuple[Ints, Ints]:
+    """The candidates with their next constraint, and the further ones in the same order.
+
+    The postings of one filter (it lies under a set) share what follows the entry.
+    """
+    begin = np.r_[0, np.cumsum(rest_size)]
+    last = np.zeros(len(rest), np.int64)
+    last[begin[1:][rest_size > 0] - 1] = 1
+    packed = _packed(columns, rest, last)
+    unique, first_use, which = np.unique(filters, return_index=True, return_inverse=True)
+    by_use = np.argsort(first_use, kind="stable")
+    size = rest_size[unique[by_use]] - 1
+    starts = np.r_[0, np.cumsum(size)]
+    source = np.repeat(begin[unique[by_use]] + 1 - starts[:-1], size) + np.arange(starts[-1])
+    place = np.empty(len(unique), np.int64)
+    place[by_use] = starts[:-1]
+    entries = np.empty((len(filters), 5), np.int32)
+    entries[:, 0] = columns.owner[filters]
+    entries[:, 1] = place[which]
+    entries[:, 2:] = packed[begin[filters]]
+    return entries, packed[source]
+
+
+def _packed(columns: Columns, rows: Ints, last: Ints) -> Ints:
+    """Constraints as three ints: head, and the two halves of the key."""
+    out = np.empty((len(rows), 3), np.int32)
+    out[:, 0] = (
+        (columns.name[rows].astype(np.int64) << codes.NAME_SHIFT)
+        | (columns.op[rows].astype(np.int64) << codes.OP_SHIFT)
+        | (columns.domain[rows].astype(np.int64) << codes.DOMAIN_SHIFT)
+        | last
+    )
+    out[:, 1:] = columns.key[rows].view(np.int32).reshape(-1, 2)
+    return out

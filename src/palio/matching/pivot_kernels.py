@@ -1,0 +1,378 @@
+"""The kernels of the pivot engine: plain loops over `arrays.Pivots` and `arrays.Batch`.
+
+`forward` walks the rows: the directories of a message's names give ranges of keys (`collect`);
+filters of one constraint match at once, the others are verified (`check`). Matches are copied, or
+set bits, so that each interface comes once and in order (`drain`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from palio.matching.arrays import Batch, Texts
+from palio.matching.bits import trailing_zeros
+from palio.matching.codes import (
+    ABSENT,
+    ANY,
+    BELOW,
+    DOMAIN_SHIFT,
+    EQ,
+    EVERY,
+    EXACT,
+    FLOAT,
+    GE,
+    GT,
+    IN,
+    INT,
+    LE,
+    LT,
+    NAME_SHIFT,
+    NUMBER,
+    OP_SHIFT,
+    PREFIX,
+)
+from palio.matching.constraint_kernels import (
+    can_compare,
+    holds_ordered,
+    holds_text,
+    is_member,
+    upper_bound,
+)
+from palio.matching.text_kernels import BASE, hits_max, resolve_text
+
+ONE = np.uint64(1)
+ZERO = np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def holds(
+    head: int, key: int, slot: Any, types: Any, floors: Any, places: Any, float_floors: Any,
+    float_places: Any, texts: Any, text_blob: Any, text_begin: Any, blob: Any, begin: Any, set_at:
+    Any, set_split: Any, set_keys: Any,
+) -> bool:
+    """Does the message satisfy one packed constraint?"""
+    j = slot[head >> NAME_SHIFT] - 1
+    op = (head >> OP_SHIFT) & 15
+    if op == ABSENT:
+        return j < 0
+    if j < 0:
+        return False
+    domain = (head >> DOMAIN_SHIFT) & 7
+    if op == ANY:
+        return domain == EVERY or domain == types[j]
+    if not can_compare(types[j], domain):
+        return False
+    if op <= GE:
+        if domain == FLOAT:
+            return holds_ordered(op, key, float_floors[j], float_places[j])
+        return holds_ordered(op, key, floors[j], places[j])
+    if op == IN:
+        split, end = set_split[key], set_at[key + 1]
+        if is_member(set_keys, set_at[key], split, floors[j], places[j]):
+            return True
+        return split < end and is_member(set_keys, split, end, float_floors[j], float_places[j])
+    text = texts[j]
+    return holds_text(
+        op, blob, begin[key], begin[key + 1] - begin[key], text_blob, text_begin[text],
+        text_begin[text + 1],
+    )
+
+
+@njit(cache=True, nogil=True)
+def unpack(low: int, high: int) -> int:
+    """A key from its two halves."""
+    return (np.int64(high) << 32) | (np.int64(low) & 0xFFFFFFFF)
+
+
+@njit(cache=True, nogil=True)
+def mark(bits: Any, summary: Any, interface: int) -> int:
+    """Set the bit of an interface; 1 when it was not set before."""
+    word = interface >> 6
+    bit = ONE << np.uint64(interface & 63)
+    if bits[word] & bit:
+        return 0
+    bits[word] |= bit
+    summary[word >> 6] |= ONE << np.uint64(word & 63)
+    return 1
+
+
+@njit(cache=True, nogil=True)
+def span(kind: int, keys: Any, low: int, high: int, floor: int, place: int) -> tuple[int, int]:
+    """The keys of an ordered directory that a value satisfies: always one range."""
+    at = low if place == BELOW else upper_bound(keys, low, high, floor)
+    hit = 1 if place == EXACT and at > low and keys[at - 1] == floor else 0
+    if kind == EQ:
+        return at - hit, at
+    if kind == LT:
+        return at, high
+    if kind == LE:
+        return at - hit, high
+    if kind == GT:
+        return low, at - hit
+    return low, at
+
+
+@njit(cache=True, nogil=True)
+def note(
+    a: int, b: int, alone_at: Any, alone: Any, entries_at: Any, bits: Any, summary: Any, ranges:
+    Any, count: int, copying: bool, out: Any, matched: int,
+) -> tuple[int, int]:
+    """Match the filters alone under keys [a, b), and note the range of the others.
+
+    Matches are copied to out[matched:], or set bits; returns how many there are, and how many
+    ranges are noted.
+    """
+    low, high = alone_at[a], alone_at[b]
+    if copying:
+        for e in range(low, high):
+            out[matched + e - low] = alone[e]
+        matched += high - low
+    else:
+        for e in range(low, high):
+            matched += mark(bits, summary, alone[e])
+    low, high = entries_at[a], entries_at[b]
+    if low < high:
+        ranges[count, 0] = low
+        ranges[count, 1] = high
+        count += 1
+    return matched, count
+
+
+@njit(cache=True, nogil=True)
+def collect(
+    pivots: Any, batch: Any, texts: Any, row: int, slot: Any, bits: Any, summary: Any, ranges: Any,
+    interfaces: int, copying: bool, out: Any,
+) -> tuple[int, int]:
+    """Everything filed under what the row has and lacks: matched filters and noted ranges."""
+    directory_at, kinds, domains = pivots.directory_at, pivots.kind, pivots.domain
+    keys_at, keys = pivots.keys_at, pivots.keys
+    alone_at, alone, entries_at = pivots.alone_at, pivots.alone, pivots.entries_at
+    always, missing, missing_name = pivots.always, pivots.missing, pivots.missing_name
+    names, types, floors, places = batch.name, batch.type, batch.floor, batch.place
+    float_floors, float_places, text = batch.float_floor, batch.float_place, batch.text
+    text_at, hits = texts.at, texts.hits
+    matched = count = 0
+    for i in range(len(always)):
+        d = always[i]
+        matched, count = note(
+            keys_at[d], keys_at[d + 1], alone_at, alone, entries_at, bits, summary, ranges, count,
+            copying, out, matched,
+        )
+    for j in range(batch.row_at[row], batch.row_at[row + 1]):
+        name, type = names[j], types[j]
+        for d in range(directory_at[name], directory_at[name + 1]):
+            kind, domain = kinds[d], domains[d]
+            a, b = keys_at[d], keys_at[d + 1]
+            if kind == ANY:
+                if not (
+                    domain == EVERY
+                    or domain == type
+                    or (domain == NUMBER and (type == INT or type == FLOAT))
+                ):
+                    continue
+            elif kind == ABSENT or not can_compare(type, domain):
+                continue
+            elif kind >= PREFIX:
+                run = 3 * text[j] + kind - PREFIX
+                for i in range(text_at[run], text_at[run + 1]):
+                    at = upper_bound(keys, a, b, hits[i])
+                    if at > a and keys[at - 1] == hits[i]:
+                        matched, count = note(
+                            at - 1, at, alone_at, alone, entries_at, bits, summary, ranges, count,
+                            copying, out, matched,
+                        )
+                continue
+            elif domain == FLOAT:
+                a, b = span(kind, keys, a, b, float_floors[j], float_places[j])
+            else:
+                a, b = span(kind, keys, a, b, floors[j], places[j])
+            if a < b:
+                matched, count = note(
+                    a, b, alone_at, alone, entries_at, bits, summary, ranges, count, copying, out,
+                    matched,
+                )
+        if matched >= interfaces:
+            return matched, 0
+    for i in range(len(missing)):
+        if slot[missing_name[i]] == 0:
+            d = missing[i]
+            matched, count = note(
+                keys_at[d], keys_at[d + 1], alone_at, alone, entries_at, bits, summary, ranges,
+                count, copying, out, matched,
+            )
+    return matched, count
+
+
+@njit(cache=True, nogil=True)
+def check(
+    pivots: Any, strings: Any, batch: Any, slot: Any, bits: Any, summary: Any, ranges: Any, count:
+    int, matched: int, interfaces: int, copying: bool, out: Any,
+) -> int:
+    """Verify the noted candidates: the hot spot when filters have several constraints."""
+    entries, rest = pivots.entries, pivots.rest
+    set_at, set_split, set_keys = pivots.set_at, pivots.set_split, pivots.set_keys
+    types, floors, places = batch.type, batch.floor, batch.place
+    float_floors, float_places = batch.float_floor, batch.float_place
+    texts, text_blob, text_begin = batch.text, batch.text_blob, batch.text_begin
+    blob, begin = strings.blob, strings.begin
+    for i in range(count):
+        for e in range(ranges[i, 0], ranges[i, 1]):
+            head = entries[e, 2]
+            if slot[head >> NAME_SHIFT] == 0 and (head >> OP_SHIFT) & 15 != ABSENT:
+                continue  # most candidates end here, before anything is called
+            if not holds(
+                head, unpack(entries[e, 3], entries[e, 4]), slot, types, floors, places,
+                float_floors, float_places, texts, text_blob, text_begin, blob, begin, set_at,
+                set_split, set_keys,
+            ):
+                continue
+            interface = entries[e, 0]
+            if not copying and bits[interface >> 6] & (ONE << np.uint64(interface & 63)):
+                continue
+            at = entries[e, 1]
+            while not head & 1:
+                head = rest[at, 0]
+                if not holds(
+                    head, unpack(rest[at, 1], rest[at, 2]), slot, types, floors, places,
+                    float_floors, float_places, texts, text_blob, text_begin, blob, begin, set_at,
+                    set_split, set_keys,
+                ):
+                    head = -1
+                    break
+                at += 1
+            if head < 0:
+                continue
+            if copying:
+                out[matched] = interface
+                matched += 1
+            else:
+                matched += mark(bits, summary, interface)
+                if matched >= interfaces:
+                    return matched
+    return matched
+
+
+@njit(cache=True, nogil=True)
+def drain(bits: Any, summary: Any, out: Any, count: int) -> int:
+    """Write the interfaces whose bits are set, ascending, and clear the bits."""
+    for group in range(len(summary)):
+        words = summary[group]
+        if words == ZERO:
+            continue
+        summary[group] = ZERO
+        while words != ZERO:
+            word = (group << 6) + trailing_zeros(words)
+            words &= words - ONE
+            left = bits[word]
+            bits[word] = ZERO
+            while left != ZERO:
+                out[count] = (word << 6) + trailing_zeros(left)
+                count += 1
+                left &= left - ONE
+    return count
+
+
+@njit(cache=True, nogil=True)
+def forward(
+    pivots: Any, strings: Any, batch: Any, texts: Any, row: int, interfaces: int, copying: bool,
+    slot: Any, bits: Any, summary: Any, ranges: Any, ends: Any, out: Any,
+) -> int:
+    """Forward rows from `row` on while `out` has room; returns the row to go on with.
+
+    ends[r] is where the interfaces of row r end in `out`, relative to this call. With `copying`
+    they come in no order, and every interface must be filed once; without, ascending.
+    """
+    count = 0
+    names, row_at = batch.name, batch.row_at
+    while row < len(row_at) - 1 and count + interfaces <= len(out):
+        for j in range(row_at[row], row_at[row + 1]):
+            slot[names[j]] = j + 1
+        rows_out = out[count:]
+        matched, noted = collect(
+            pivots, batch, texts, row, slot, bits, summary, ranges, interfaces, copying, rows_out
+        )
+        if noted:
+            matched = check(
+                pivots, strings, batch, slot, bits, summary, ranges, noted, matched, interfaces,
+                copying, rows_out,
+            )
+        for j in range(row_at[row], row_at[row + 1]):
+            slot[names[j]] = 0
+        count = count + matched if copying else drain(bits, summary, out, count)
+        ends[row] = count
+        row += 1
+    return row
+
+
+@njit(cache=True, nogil=True)
+def ranges_max(pivots: Any, batch: Any, texts: Any) -> int:
+    """The most ranges that a row of the batch can note."""
+    most = 0
+    for row in range(len(batch.row_at) - 1):
+        noted = 0
+        for j in range(batch.row_at[row], batch.row_at[row + 1]):
+            name = batch.name[j]
+            noted += pivots.directory_at[name + 1] - pivots.directory_at[name]
+            text = batch.text[j]
+            if text >= 0:
+                noted += texts.at[3 * text + 3] - texts.at[3 * text]
+        most = max(most, noted)
+    return most + len(pivots.always) + len(pivots.missing)
+
+
+@njit(cache=True, nogil=True)
+def forward_one(
+    pivots: Any, strings: Any, attributes: Any, text: Any, interfaces: int, slot: Any, bits: Any,
+    summary: Any, out: Any,
+) -> int:
+    """Forward one message; returns how many interfaces are in `out`, ascending.
+
+    Columns of `attributes`: name, type, floor, place, float floor, float place, begin and end of
+    its string in `text`, or -1.
+    """
+    count = len(attributes)
+    floors, places = attributes[:, 2].copy(), attributes[:, 3].astype(np.uint8)
+    texts = np.full(count, -1, np.int32)
+    text_begin = np.zeros(count + 1, np.int64)
+    found, longest = 0, 0
+    for j in range(count):
+        if attributes[j, 6] >= 0:
+            texts[j] = found
+            found += 1
+            text_begin[found] = attributes[j, 7]
+            longest = max(longest, attributes[j, 7] - attributes[j, 6])
+    room = hits_max(strings, longest)
+    hits = np.empty(found * room + 1, np.int32)
+    at = np.zeros(3 * found + 1, np.int64)
+    sums, powers = np.empty(longest + 1, np.uint64), np.empty(longest + 1, np.uint64)
+    powers[0] = ONE
+    for i in range(longest):
+        powers[i + 1] = powers[i] * BASE
+    ends = np.zeros(3, np.int64)
+    used = 0
+    for j in range(count):
+        t = texts[j]
+        if t >= 0:
+            floors[j], places[j] = resolve_text(
+                strings, text, attributes[j, 6], attributes[j, 7], sums, powers, hits[used:], ends
+            )
+            at[3 * t + 1] = used + ends[0]
+            at[3 * t + 2] = used + ends[1]
+            at[3 * t + 3] = used + ends[2]
+            used += ends[2]
+    batch = Batch(
+        np.array([0, count]), attributes[:, 0].astype(np.int32), attributes[:, 1].astype(np.uint8),
+        floors, places, attributes[:, 4].copy(), attributes[:, 5].astype(np.uint8), texts, text,
+        text_begin,
+    )
+    resolved = Texts(at, hits)
+    ranges = np.empty((ranges_max(pivots, batch, resolved), 2), np.int64)
+    row_ends = np.zeros(1, np.int64)
+    forward(
+        pivots, strings, batch, resolved, 0, interfaces, False, slot, bits, summary, ranges,
+        row_ends, out,
+    )
+    return row_ends[0]

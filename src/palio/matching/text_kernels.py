@@ -1,0 +1,169 @@
+"""The kernels that look strings up among the operands: plain loops over `arrays.Strings`.
+
+A value's running sums give the hash of any piece of it, so every prefix, suffix and substring
+whose length occurs among the operands is one probe of a hash table, verified on the bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from palio.matching.codes import BETWEEN, EXACT
+from palio.matching.constraint_kernels import compare, same
+
+BASE = np.uint64(0x9E3779B97F4A7C15)
+ONE = np.uint64(1)
+ZERO = np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def hash_bytes(blob: Any, begin: int, end: int) -> Any:
+    """The polynomial of the bytes; the empty string hashes to 0."""
+    h = ZERO
+    for i in range(begin, end):
+        h = h * BASE + np.uint64(blob[i]) + ONE
+    return h
+
+
+@njit(cache=True, nogil=True)
+def build_hash(blob: Any, begin: Any, hashes: Any, slots: Any) -> None:
+    """Fill the hashes and the open-addressing table of the operands."""
+    mask = np.uint64(len(slots) - 1)
+    for rank in range(len(begin) - 1):
+        h = hash_bytes(blob, begin[rank], begin[rank + 1])
+        hashes[rank] = h
+        at = (h ^ (h >> np.uint64(29))) & mask
+        while slots[at] != 0:
+            at = (at + ONE) & mask
+        slots[at] = rank + 1
+
+
+@njit(cache=True, nogil=True)
+def find(strings: Any, h: Any, blob: Any, begin: int, length: int) -> int:
+    """The rank of the operand with these bytes, -1 when there is none."""
+    mask = np.uint64(len(strings.slots) - 1)
+    at = (h ^ (h >> np.uint64(29))) & mask
+    while True:
+        found = strings.slots[at]
+        if found == 0:
+            return -1
+        rank = found - 1
+        if strings.hash[rank] == h:
+            start = strings.begin[rank]
+            if strings.begin[rank + 1] - start == length and same(
+                strings.blob, start, blob, begin, length
+            ):
+                return rank
+        at = (at + ONE) & mask
+
+
+@njit(cache=True, nogil=True)
+def resolve_text(
+    strings: Any, blob: Any, begin: int, end: int, sums: Any, powers: Any, hits: Any, ends: Any
+) -> tuple[int, int]:
+    """Look one value up. hits[:ends[0]] are its prefixes, then suffixes, then parts.
+
+    Returns its floor rank and place. `sums` and `powers` have room for the value's bytes, `hits`
+    for all that can be found.
+    """
+    length = end - begin
+    sums[0] = ZERO
+    for i in range(length):
+        sums[i + 1] = sums[i] * BASE + np.uint64(blob[begin + i]) + ONE
+    count = 0
+    for i in range(len(strings.prefix_lengths)):
+        size = strings.prefix_lengths[i]
+        if size > length:
+            break
+        rank = find(strings, sums[size], blob, begin, size)
+        if rank >= 0 and strings.uses[rank] & 1:
+            hits[count] = rank
+            count += 1
+    ends[0] = count
+    for i in range(len(strings.suffix_lengths)):
+        size = strings.suffix_lengths[i]
+        if size > length:
+            break
+        h = sums[length] - sums[length - size] * powers[size]
+        rank = find(strings, h, blob, end - size, size)
+        if rank >= 0 and strings.uses[rank] & 2:
+            hits[count] = rank
+            count += 1
+    ends[1] = count
+    for i in range(len(strings.part_lengths)):
+        size = strings.part_lengths[i]
+        if size > length:
+            break
+        for start in range(length - size + 1 if size > 0 else 1):
+            h = sums[start + size] - sums[start] * powers[size]
+            rank = find(strings, h, blob, begin + start, size)
+            if rank >= 0 and strings.uses[rank] & 4:
+                known = False
+                for j in range(ends[1], count):
+                    if hits[j] == rank:
+                        known = True
+                        break
+                if not known:
+                    hits[count] = rank
+                    count += 1
+    ends[2] = count
+    low, high = 0, len(strings.begin) - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if (
+            compare(
+                strings.blob, strings.begin[middle], strings.begin[middle + 1], blob, begin, end
+            )
+            <= 0
+        ):
+            low = middle + 1
+        else:
+            high = middle
+    floor = low - 1
+    if (
+        floor >= 0
+        and strings.begin[low] - strings.begin[floor] == length
+        and same(strings.blob, strings.begin[floor], blob, begin, length)
+    ):
+        return floor, EXACT
+    return floor, BETWEEN
+
+
+@njit(cache=True, nogil=True)
+def hits_max(strings: Any, length: int) -> int:
+    """How many operands a value of so many bytes can begin with, end with and contain."""
+    parts = 0
+    for i in range(len(strings.part_lengths)):
+        size = strings.part_lengths[i]
+        if size <= length:
+            parts += length - size + 1
+    return len(strings.prefix_lengths) + len(strings.suffix_lengths) + parts
+
+
+@njit(cache=True, nogil=True)
+def resolve(
+    strings: Any, blob: Any, begin: Any, floor: Any, place: Any, starts: Any, hits: Any, sums: Any,
+    powers: Any, buffer: Any,
+) -> int:
+    """Resolve all texts; starts[3 i + k] is where hits of kind k of text i begin. Returns how
+    many hits there are, or -1 - needed when `hits` is too short."""
+    count = 0
+    ends = np.zeros(3, np.int64)
+    for i in range(len(begin) - 1):
+        rank, where = resolve_text(
+            strings, blob, begin[i], begin[i + 1], sums, powers, buffer, ends
+        )
+        floor[i] = rank
+        place[i] = where
+        starts[3 * i] = count
+        starts[3 * i + 1] = count + ends[0]
+        starts[3 * i + 2] = count + ends[1]
+        if count + ends[2] <= len(hits):
+            for k in range(ends[2]):
+                hits[count + k] = buffer[k]
+        count += ends[2]
+    starts[3 * (len(begin) - 1)] = count
+    return count if count <= len(hits) else -1 - count
