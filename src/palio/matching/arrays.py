@@ -73,6 +73,7 @@ class Pivots(NamedTuple):
     set_at: Ints  # int64: the members of sets
     set_split: Ints
     set_keys: Ints
+    once: Ints  # uint8, one: 1 when no interface is filed twice
 
 
 class Batch(NamedTuple):

@@ -1,4 +1,4 @@
-"""One machine instruction that numba does not offer: count trailing zeros."""
+"""Two machine instructions that numba does not offer: count trailing zeros, and prefetch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 
@@ -17,3 +18,25 @@ def trailing_zeros(_typing_context: Any, word: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.uint64), generate
+
+
+@intrinsic
+def prefetch(_typing_context: Any, array: Any, row: Any) -> Any:
+    """Ask for the cache line where a row of a two-dimensional array begins."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        made = context.make_array(kind)(context, builder, arguments[0])
+        zero = context.get_constant(types.intp, 0)
+        pointer = cgutils.get_item_pointer(
+            context, builder, kind, made, [arguments[1], zero], wraparound=False
+        )
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [byte, word, word, word]), "llvm.prefetch.p0"
+        )
+        read, keep, data = (ir.Constant(word, n) for n in (0, 3, 1))
+        builder.call(function, [builder.bitcast(pointer, byte), read, keep, data])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate

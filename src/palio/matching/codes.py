@@ -43,6 +43,10 @@ NOT_CONTAINS: Final = 12
 ANY: Final = 13
 ABSENT: Final = 14
 
+# Constraints that select too little to be filed under: under them a filter lies with the presence
+# of their name, and they are verified with the rest.
+KEPT_INLINE: Final = (NE, NOT_PREFIX, NOT_SUFFIX, NOT_CONTAINS)
+
 OP: Final = {
     Op.EQ: EQ,
     Op.NE: NE,

@@ -7,16 +7,18 @@ offsets and one flat array.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from palio.matching import pivot_kernels
-from palio.matching.arrays import Batch
+from palio.matching.arrays import Batch, Pivots, Strings
 from palio.matching.columns import Columns, Ints
+from palio.matching.decoding import pivot_predicates
 from palio.matching.encoding import encode_message, encode_messages, resolve_texts
 from palio.matching.pivot import build_pivots, build_strings
+from palio.model.predicate import Predicate
 from palio.model.values import Value
 
 _ROOM = 1 << 16  # interfaces of an output buffer, at least
@@ -25,40 +27,54 @@ _ROOM = 1 << 16  # interfaces of an output buffer, at least
 class Engine(Protocol):
     """What a matching engine does."""
 
-    def __init__(self, columns: Columns) -> None: ...
-
     def match_one(self, message: Mapping[str, Value]) -> Ints:
         """The interfaces of one message; valid until this thread's next call."""
         ...
 
     def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
-        """Offsets (one more than messages) and interfaces."""
+        """The interfaces of many: offsets (one more than messages) and interfaces."""
+        ...
+
+    def predicates(self, interfaces: Iterable[int]) -> Iterator[Predicate]:
+        """What the interfaces at these positions select."""
         ...
 
 
 class PivotEngine:
     """The default engine; see `pivot`."""
 
-    def __init__(self, columns: Columns) -> None:
-        self._names = {name: i for i, name in enumerate(columns.names)}
-        self._interfaces = len(columns.interfaces)
+    def __init__(self, names: list[str], interfaces: int, strings: Strings, pivots: Pivots) -> None:
+        self.names = names
+        self.strings = strings
+        self.pivots = pivots
+        self._positions = {name: i for i, name in enumerate(names)}
+        self._interfaces = interfaces
         self._local = threading.local()
-        self.strings = build_strings(columns)
-        self.pivots = build_pivots(columns)
-        filed = len(self.pivots.alone) + len(self.pivots.entries)
-        self._filed_once = filed == len(np.unique(columns.owner))
+
+    @classmethod
+    def compile(cls, columns: Columns) -> PivotEngine:
+        """File all filters of the columns."""
+        strings = build_strings(columns)
+        return cls(columns.names, len(columns.interfaces), strings, build_pivots(columns))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in (*self.pivots, *self.strings))
+
+    def predicates(self, interfaces: Iterable[int]) -> Iterator[Predicate]:
+        return pivot_predicates(self.pivots, self.strings, self.names, interfaces)
 
     def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
         return self.match_batch(self.encode(messages))
 
     def encode(self, messages: Sequence[Mapping[str, Value]]) -> Batch:
         """Messages as this table's kernels know them."""
-        return encode_messages(self._names, messages)
+        return encode_messages(self._positions, messages)
 
     def match_one(self, message: Mapping[str, Value]) -> Ints:
         """The interfaces of one message."""
         scratch = self._scratch()
-        attributes, text = encode_message(self._names, message)
+        attributes, text = encode_message(self._positions, message)
         found = pivot_kernels.forward_one(
             self.pivots, self.strings, attributes, text, self._interfaces, *scratch
         )
@@ -70,7 +86,7 @@ class PivotEngine:
         if known is None:
             words = (self._interfaces + 63) // 64
             known = self._local.scratch = (
-                np.zeros(len(self._names) + 1, np.int64),
+                np.zeros(len(self.names) + 1, np.int64),
                 np.zeros(words + 1, np.uint64),
                 np.zeros(words // 64 + 1, np.uint64),
                 np.zeros(max(1, self._interfaces), np.int32),
@@ -81,7 +97,7 @@ class PivotEngine:
         """The interfaces of the rows of a batch; in any order where that is quicker."""
         batch, texts = resolve_texts(self.strings, batch)
         rows = len(batch.row_at) - 1
-        copying = not ordered and self._filed_once
+        copying = not ordered and bool(self.pivots.once[0])
         slot, bits, summary, _ = self._scratch()
         ranges = np.zeros((pivot_kernels.ranges_max(self.pivots, batch, texts), 2), np.int64)
         ends = np.zeros(rows, np.int64)

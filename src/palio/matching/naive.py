@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from palio.matching.columns import Columns, Ints
-from palio.matching.decoding import predicates
+from palio.matching.decoding import column_predicates
 from palio.model.message import as_message
+from palio.model.predicate import Predicate
 from palio.model.values import Value
 
 
@@ -16,7 +17,10 @@ class NaiveEngine:
     """Predicates in order; a match is a position in that order."""
 
     def __init__(self, columns: Columns) -> None:
-        self._predicates = tuple(predicates(columns))
+        self._predicates = tuple(column_predicates(columns))
+
+    def predicates(self, interfaces: Iterable[int]) -> Iterator[Predicate]:
+        return (self._predicates[i] for i in interfaces)
 
     def match_one(self, message: Mapping[str, Value]) -> Ints:
         known = as_message(message)

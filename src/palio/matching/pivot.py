@@ -118,7 +118,7 @@ def build_pivots(columns: Columns) -> Pivots:
     )
     pivot = order[first]
     inline = np.ones(len(order), bool)
-    inline[pivot] = np.isin(columns.op[pivot], _KEPT_INLINE)
+    inline[pivot] = np.isin(columns.op[pivot], codes.KEPT_INLINE)
     rest = order[inline[order]]  # what is verified, grouped by filter, least likely first
     rest_size = np.bincount(columns.filter[rest], minlength=columns.filters)
     postings = _postings(columns, pivot)
@@ -128,13 +128,10 @@ def build_pivots(columns: Columns) -> Pivots:
     return _assemble(columns, singles, others, rest, rest_size)
 
 
-_KEPT_INLINE = (codes.NE, codes.NOT_PREFIX, codes.NOT_SUFFIX, codes.NOT_CONTAINS)
-
-
 def _postings(columns: Columns, pivot: Ints) -> _Postings:
     """The directory and key of each pivot; a set has one posting for each member."""
     op, domain, key = columns.op[pivot], columns.domain[pivot], columns.key[pivot]
-    weak = np.isin(op, _KEPT_INLINE)
+    weak = np.isin(op, codes.KEPT_INLINE)
     domain = np.where(
         weak & ((domain == codes.INT) | (domain == codes.FLOAT)), codes.NUMBER, domain
     )
@@ -222,6 +219,7 @@ def _assemble(
     names = name[directories]
     known = np.flatnonzero(names >= 0)
     missing = np.flatnonzero(kind[directories] == codes.ABSENT)
+    owners = columns.owner[np.concatenate([single_filters, other_filters])]
     entries, inline = _entries(columns, other_filters, rest, rest_size)
     return Pivots(
         directory_at=(
@@ -244,6 +242,7 @@ def _assemble(
         set_at=columns.sets.start,
         set_split=columns.sets.split,
         set_keys=columns.sets.keys,
+        once=np.array([len(np.unique(owners)) == len(owners)], np.uint8),
     )
 
 

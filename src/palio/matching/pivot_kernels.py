@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from palio.matching.arrays import Batch, Texts
-from palio.matching.bits import trailing_zeros
+from palio.matching.bits import prefetch, trailing_zeros
 from palio.matching.codes import (
     ABSENT,
     ANY,
@@ -45,6 +45,7 @@ from palio.matching.text_kernels import BASE, hits_max, resolve_text
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
+AHEAD = 4  # ranges whose first candidates are asked for early
 
 
 @njit(cache=True, nogil=True)
@@ -219,39 +220,30 @@ def check(
     texts, text_blob, text_begin = batch.text, batch.text_blob, batch.text_begin
     blob, begin = strings.blob, strings.begin
     for i in range(count):
+        if i + AHEAD < count:
+            prefetch(entries, ranges[i + AHEAD, 0])
         for e in range(ranges[i, 0], ranges[i, 1]):
-            head = entries[e, 2]
+            interface, at, head = entries[e, 0], entries[e, 1], entries[e, 2]
             if slot[head >> NAME_SHIFT] == 0 and (head >> OP_SHIFT) & 15 != ABSENT:
-                continue  # most candidates end here, before anything is called
-            if not holds(
-                head, unpack(entries[e, 3], entries[e, 4]), slot, types, floors, places,
-                float_floors, float_places, texts, text_blob, text_begin, blob, begin, set_at,
-                set_split, set_keys,
-            ):
-                continue
-            interface = entries[e, 0]
+                continue  # many candidates end here, before anything else is touched
             if not copying and bits[interface >> 6] & (ONE << np.uint64(interface & 63)):
                 continue
-            at = entries[e, 1]
-            while not head & 1:
-                head = rest[at, 0]
-                if not holds(
-                    head, unpack(rest[at, 1], rest[at, 2]), slot, types, floors, places,
-                    float_floors, float_places, texts, text_blob, text_begin, blob, begin, set_at,
-                    set_split, set_keys,
-                ):
-                    head = -1
+            key = unpack(entries[e, 3], entries[e, 4])
+            while holds(
+                head, key, slot, types, floors, places, float_floors, float_places, texts,
+                text_blob, text_begin, blob, begin, set_at, set_split, set_keys,
+            ):
+                if head & 1:
+                    if copying:
+                        out[matched] = interface
+                        matched += 1
+                    else:
+                        matched += mark(bits, summary, interface)
+                        if matched >= interfaces:
+                            return matched
                     break
+                head, key = rest[at, 0], unpack(rest[at, 1], rest[at, 2])
                 at += 1
-            if head < 0:
-                continue
-            if copying:
-                out[matched] = interface
-                matched += 1
-            else:
-                matched += mark(bits, summary, interface)
-                if matched >= interfaces:
-                    return matched
     return matched
 
 

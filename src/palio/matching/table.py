@@ -9,14 +9,16 @@ small protocol and give identical answers: `naive` evaluates every predicate, `p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from palio.errors import InvalidPredicate
-from palio.matching import decoding
+from palio.errors import InvalidFile, InvalidPredicate
+from palio.matching import storage
 from palio.matching.columns import Columns, from_predicates
 from palio.matching.constraint_rows import from_constraint_rows
 from palio.matching.engines import Engine, PivotEngine
@@ -31,7 +33,10 @@ Entries: TypeAlias = (
     Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]] | pa.Table
 )
 
-ENGINES: dict[str, type[Engine]] = {"naive": NaiveEngine, "pivot": PivotEngine}
+ENGINES: dict[str, Callable[[Columns], Engine]] = {
+    "pivot": PivotEngine.compile,
+    "naive": NaiveEngine,
+}
 
 
 class ForwardingTable:
@@ -42,31 +47,32 @@ class ForwardingTable:
     ['ann']
     """
 
-    def __init__(self, columns: Columns, engine: str = "pivot") -> None:
-        if engine not in ENGINES:
-            raise InvalidPredicate(f"no engine {engine!r}; there are {', '.join(ENGINES)}")
-        self._columns = columns
-        self._names = pa.array(columns.interfaces, pa.string())
-        self._engine = ENGINES[engine](columns)
+    def __init__(self, engine: Engine, interfaces: pa.StringArray) -> None:
+        self._engine = engine
+        self._interfaces = interfaces
 
     @classmethod
     def compile(cls, entries: Entries, engine: str = "pivot") -> ForwardingTable:
         """A table from a mapping or pairs of interface and predicate (or its SQL text), or from an
         Arrow table of constraints (interface, filter, name, op, type, value)."""
+        if engine not in ENGINES:
+            raise InvalidPredicate(f"no engine {engine!r}; there are {', '.join(ENGINES)}")
         if isinstance(entries, pa.Table | pa.RecordBatch):
             rows = pa.table(entries) if isinstance(entries, pa.RecordBatch) else entries
-            return cls(from_constraint_rows(rows), engine)
-        pairs = entries.items() if isinstance(entries, Mapping) else entries
-        return cls(from_predicates((name, parse(p)) for name, p in pairs), engine)
+            columns = from_constraint_rows(rows)
+        else:
+            pairs = entries.items() if isinstance(entries, Mapping) else entries
+            columns = from_predicates((name, parse(p)) for name, p in pairs)
+        return cls(ENGINES[engine](columns), pa.array(columns.interfaces, pa.string()))
 
-    @property
+    @cached_property
     def interfaces(self) -> tuple[str, ...]:
         """The interfaces in the order in which they were given."""
-        return tuple(self._columns.interfaces)
+        return tuple(self._interfaces.to_pylist())
 
     def forward(self, message: Message | Mapping[str, object]) -> list[str]:
         """The interfaces that get the message, in the order in which they were given."""
-        names = self._columns.interfaces
+        names = self.interfaces
         return [names[i] for i in self._engine.match_one(as_message(message)).tolist()]
 
     def forward_batch(self, rows: pa.Table | pa.RecordBatch, *, ids: bool = False) -> pa.ListArray:
@@ -80,24 +86,34 @@ class ForwardingTable:
     def _lists(self, offsets: Any, found: Any, ids: bool) -> pa.ListArray:
         values = pa.array(found, pa.int32())
         if not ids:
-            values = self._names.take(values)
+            values = self._interfaces.take(values)
         kind = pa.ListArray if offsets[-1] < 2**31 else pa.LargeListArray
         width = np.int32 if kind is pa.ListArray else np.int64
         return kind.from_arrays(pa.array(offsets.astype(width)), values)
 
+    def save(self, path: str | Path) -> None:
+        """Write the table to one file, which `load` maps into memory."""
+        if not isinstance(self._engine, PivotEngine):
+            raise InvalidFile("only tables of the engine pivot are saved")
+        storage.save(Path(path), self._engine, self._interfaces)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ForwardingTable:
+        """A table from its file; a damaged, cut or newer file is refused."""
+        return cls(*storage.load(Path(path)))
+
     def predicate(self, interface: str) -> Predicate:
         """The predicate of an interface, as it was compiled."""
         try:
-            position = self._columns.interfaces.index(interface)
+            position = self.interfaces.index(interface)
         except ValueError:
             raise InvalidPredicate(f"the table has no interface {interface!r}") from None
-        return next(decoding.predicates(self._columns, [position]))
+        return next(self._engine.predicates([position]))
 
-    def explain(self, message: Message | Mapping[str, object]) -> dict[str, Explanation]:
-        """For each interface, why it gets the message or not."""
+    def explain(
+        self, message: Message | Mapping[str, object], interfaces: Iterable[str] | None = None
+    ) -> dict[str, Explanation]:
+        """For each interface, or for those named, why it gets the message or not."""
         known = as_message(message)
-        compiled = decoding.predicates(self._columns)
-        return {
-            name: explain(p, known)
-            for name, p in zip(self._columns.interfaces, compiled, strict=True)
-        }
+        names = self.interfaces if interfaces is None else tuple(interfaces)
+        return {name: explain(self.predicate(name), known) for name in names}
