@@ -156,7 +156,7 @@ def covers(
 
 @app.command()
 def demo(
-    subscriptions: Annotated[int, typer.Option(help="How many subscriptions.")] = 100,
+    subscriptions: Annotated[int, typer.Option(help="How many subscriptions.")] = 100_000,
     messages: Annotated[
         int | None, typer.Option(help="How many flights; all of them by default.")
     ] = None,
@@ -165,6 +165,47 @@ def demo(
     from palio.lab import demo as lab_demo
 
     lab_demo.run(Console(), subscriptions, messages)
+
+
+bench = typer.Typer(help="Measure; ratios within one run are what counts.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+
+@bench.command("forward")
+def bench_forward(
+    workload: Annotated[str, typer.Option(help="sigcomm03, tr2001 or flights.")] = "sigcomm03",
+    filters: Annotated[int, typer.Option(help="How many filters.")] = 100_000,
+    interfaces: Annotated[str, typer.Option(help="A number, or all: one a filter.")] = "all",
+    engine: Annotated[list[str] | None, typer.Option(help="An engine; may be repeated.")] = None,
+    rounds: Annotated[int, typer.Option(help="Pre-processing rounds of counting.")] = 0,
+    messages: Annotated[int, typer.Option(help="How many messages.")] = 100,
+    repeats: Annotated[int, typer.Option(help="How often each engine is timed.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Time engines side by side on a workload of the papers."""
+    from palio.lab import bench_forward as lab_bench
+
+    if interfaces != "all" and not interfaces.isdigit():
+        raise PalioError(f"--interfaces takes a number or all, got {interfaces!r}")
+    errors = Console(stderr=True)
+    with errors.status("starting") as status:
+        results = list(
+            lab_bench.run(
+                workload,
+                filters,
+                interfaces if interfaces == "all" else int(interfaces),
+                engine or ["pivot"],
+                rounds=rounds,
+                messages=messages,
+                repeats=repeats,
+                progress=status.update,
+            )
+        )
+    if as_json:
+        for result in results:
+            print(json.dumps(result.row()))
+        return
+    lab_bench.show(Console(), results)
 
 
 def main() -> None:

@@ -208,3 +208,32 @@ def test_bad_constraint_rows(change: dict[str, list[object]], says: str) -> None
         ForwardingTable.compile(pa.table(row | change))
     with pytest.raises(palio.InvalidPredicate, match="no column filter"):
         ForwardingTable.compile(pa.table({k: v for k, v in row.items() if k != "filter"}))
+
+
+def test_every_layout_of_a_batch_gives_the_same_answers() -> None:
+    load = workloads.sigcomm03(2_000, 60, 200, seed=11)
+    texts = workloads.json_messages(load)
+    expected = ForwardingTable.compile(load.constraints, engine="naive").forward_batch(
+        texts, json="message"
+    )
+    table = ForwardingTable.compile(load.constraints)
+    assert table.forward_batch(texts, json="message").equals(expected)
+    assert table.forward_batch(load.messages, attributes="attributes").equals(expected)
+    ids = table.forward_batch(texts, json="message", ids=True).to_pylist()
+    assert [[table.interfaces[i] for i in row] for row in ids] == expected.to_pylist()
+
+
+def test_maps_and_wide_columns() -> None:
+    import pyarrow as pa
+
+    table = ForwardingTable.compile({"a": "x > 1", "b": "y IS NULL", "c": "z = 'q'"})
+    wide = pa.table({"x": [1, 2, None], "y": [None, 1.5, None], "other": [[1], [2], []]})
+    assert table.forward_batch(wide).to_pylist() == [["b"], ["a"], ["b"]]
+    column = pa.array([{"x": 2.0}, None, {"y": 1.0}], pa.map_(pa.string(), pa.float64()))
+    maps = pa.table({"m": column})
+    assert table.forward_batch(maps, map="m").to_pylist() == [["a", "b"], ["b"], []]
+    assert table.forward_batch(wide.slice(0, 0)).to_pylist() == []
+    with pytest.raises(palio.InvalidValue, match="no column 'gone'"):
+        table.forward_batch(wide, json="gone")
+    with pytest.raises(palio.InvalidValue, match="not two"):
+        table.forward_batch(wide, json="x", map="y")

@@ -33,7 +33,9 @@ def prefetch(_typing_context: Any, array: Any, row: Any) -> Any:
         )
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
         function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.VoidType(), [byte, word, word, word]), "llvm.prefetch.p0"
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [byte, word, word, word]),
+            "llvm.prefetch.p0",
         )
         read, keep, data = (ir.Constant(word, n) for n in (0, 3, 1))
         builder.call(function, [builder.bitcast(pointer, byte), read, keep, data])

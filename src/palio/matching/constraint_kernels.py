@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from palio.matching.codes import (
     BELOW,
     BETWEEN,
@@ -26,9 +24,10 @@ from palio.matching.codes import (
     PREFIX,
     SUFFIX,
 )
+from palio.matching.jit import borrowing
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def upper_bound(keys: Any, low: int, high: int, key: int) -> int:
     """The first position in keys[low:high], sorted, whose key is above `key`."""
     while low < high:
@@ -40,7 +39,7 @@ def upper_bound(keys: Any, low: int, high: int, key: int) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def same(a: Any, a_from: int, b: Any, b_from: int, length: int) -> bool:
     for i in range(length):
         if a[a_from + i] != b[b_from + i]:
@@ -48,7 +47,7 @@ def same(a: Any, a_from: int, b: Any, b_from: int, length: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def compare(a: Any, a_from: int, a_to: int, b: Any, b_from: int, b_to: int) -> int:
     """The order of two byte strings: -1, 0 or 1."""
     length = min(a_to - a_from, b_to - b_from)
@@ -60,13 +59,13 @@ def compare(a: Any, a_from: int, a_to: int, b: Any, b_from: int, b_to: int) -> i
     return 0 if rest == 0 else (-1 if rest < 0 else 1)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def can_compare(type: int, domain: int) -> bool:
     """A value of this type and an operand of this domain: the same, or both numbers."""
     return type == domain or ((type == INT or type == FLOAT) and (domain == INT or domain == FLOAT))
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def holds_ordered(op: int, key: int, floor: int, place: int) -> bool:
     """=, !=, <, <=, >, >= of a value, given by its floor key and place, with a key."""
     if op == EQ:
@@ -84,7 +83,7 @@ def holds_ordered(op: int, key: int, floor: int, place: int) -> bool:
     return key <= floor
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def is_member(keys: Any, low: int, high: int, floor: int, place: int) -> bool:
     """Is the value one of keys[low:high], sorted?"""
     if place != EXACT:
@@ -93,7 +92,7 @@ def is_member(keys: Any, low: int, high: int, floor: int, place: int) -> bool:
     return at > low and keys[at - 1] == floor
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def holds_text(op: int, blob: Any, start: int, size: int, text: Any, begin: int, end: int) -> bool:
     """prefix, suffix, contains and their negations, on bytes."""
     found = False

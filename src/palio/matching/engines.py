@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
 from palio.matching import pivot_kernels
 from palio.matching.arrays import Batch, Pivots, Strings
+from palio.matching.arrow_encoding import encode_attributes, encode_map, encode_wide
 from palio.matching.columns import Columns, Ints
 from palio.matching.decoding import pivot_predicates
 from palio.matching.encoding import encode_message, encode_messages, resolve_texts
+from palio.matching.json_encoding import NameIndex, encode_json
 from palio.matching.pivot import build_pivots, build_strings
 from palio.model.predicate import Predicate
 from palio.model.values import Value
@@ -35,9 +38,23 @@ class Engine(Protocol):
         """The interfaces of many: offsets (one more than messages) and interfaces."""
         ...
 
+    def match_rows(self, rows: Any, layout: str, column: str) -> tuple[Ints, Ints]:
+        """The same for the rows of an Arrow table; see ForwardingTable.forward_batch."""
+        ...
+
     def predicates(self, interfaces: Iterable[int]) -> Iterator[Predicate]:
         """What the interfaces at these positions select."""
         ...
+
+
+def encode_rows(names: NameIndex, rows: Any, layout: str, column: str) -> Batch:
+    """Arrow rows for the kernels: wide, or one column of JSON, maps or attribute lists."""
+    if layout == "wide":
+        return encode_wide(names.names, rows)
+    values = rows.column(column)
+    if layout == "json":
+        return encode_json(names, values)
+    return (encode_map if layout == "map" else encode_attributes)(names.names, values)
 
 
 class PivotEngine:
@@ -70,6 +87,14 @@ class PivotEngine:
     def encode(self, messages: Sequence[Mapping[str, Value]]) -> Batch:
         """Messages as this table's kernels know them."""
         return encode_messages(self._positions, messages)
+
+    def match_rows(self, rows: Any, layout: str, column: str) -> tuple[Ints, Ints]:
+        """The interfaces of Arrow rows; `layout` says where the attributes are."""
+        return self.match_batch(encode_rows(self._name_index, rows, layout, column))
+
+    @cached_property
+    def _name_index(self) -> NameIndex:
+        return NameIndex.of(self._positions)
 
     def match_one(self, message: Mapping[str, Value]) -> Ints:
         """The interfaces of one message."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from palio.matching.jit import borrowing
 
 PRIME = np.uint64(0x9E3779B185EBCA87)
 SHIFT = np.uint64(29)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def checksum(words: Any) -> Any:
     """A hash of 64-bit words in four lanes; each word, and its place, makes a difference."""
     a, b, c, d = PRIME, PRIME + np.uint64(1), PRIME + np.uint64(2), PRIME + np.uint64(3)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from palio.matching.columns import Columns, Ints
 from palio.matching.decoding import column_predicates
-from palio.model.message import as_message
+from palio.model import notation
+from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
+from palio.model.rows import messages
 from palio.model.values import Value
 
 
@@ -26,7 +30,31 @@ class NaiveEngine:
         known = as_message(message)
         return np.array([i for i, p in enumerate(self._predicates) if p.matches(known)], np.int32)
 
+    def match_rows(self, rows: Any, layout: str, column: str) -> tuple[Ints, Ints]:
+        return self.match(list(row_messages(rows, layout, column)))
+
     def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
         found = [self.match_one(message) for message in messages]
         offsets = np.cumsum([0, *map(len, found)]).astype(np.int64)
         return offsets, np.concatenate(found) if found else np.empty(0, np.int32)
+
+
+def row_messages(rows: Any, layout: str, column: str) -> Iterator[Message]:
+    """Arrow rows as messages, one Python object each."""
+    if layout == "wide":
+        yield from messages(rows)
+        return
+    for value in rows.column(column).to_pylist():
+        if layout == "json":
+            yield Message.from_json(value) if value is not None else Message()
+        elif layout == "map":
+            yield Message(dict(value or ()))
+        else:
+            yield notation.parse_message(
+                "\n".join(
+                    f"{a['type']} {json.dumps(a['name'])} = {json.dumps(a['value'])}"
+                    if a["type"] == "string"
+                    else f"{a['type']} {json.dumps(a['name'])} = {a['value']}"
+                    for a in value or ()
+                )
+            )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from palio.matching.arrays import Batch, Texts
 from palio.matching.bits import prefetch, trailing_zeros
@@ -41,6 +40,7 @@ from palio.matching.constraint_kernels import (
     is_member,
     upper_bound,
 )
+from palio.matching.jit import allocating, borrowing
 from palio.matching.text_kernels import BASE, hits_max, resolve_text
 
 ONE = np.uint64(1)
@@ -48,47 +48,13 @@ ZERO = np.uint64(0)
 AHEAD = 4  # ranges whose first candidates are asked for early
 
 
-@njit(cache=True, nogil=True)
-def holds(
-    head: int, key: int, slot: Any, types: Any, floors: Any, places: Any, float_floors: Any,
-    float_places: Any, texts: Any, text_blob: Any, text_begin: Any, blob: Any, begin: Any, set_at:
-    Any, set_split: Any, set_keys: Any,
-) -> bool:
-    """Does the message satisfy one packed constraint?"""
-    j = slot[head >> NAME_SHIFT] - 1
-    op = (head >> OP_SHIFT) & 15
-    if op == ABSENT:
-        return j < 0
-    if j < 0:
-        return False
-    domain = (head >> DOMAIN_SHIFT) & 7
-    if op == ANY:
-        return domain == EVERY or domain == types[j]
-    if not can_compare(types[j], domain):
-        return False
-    if op <= GE:
-        if domain == FLOAT:
-            return holds_ordered(op, key, float_floors[j], float_places[j])
-        return holds_ordered(op, key, floors[j], places[j])
-    if op == IN:
-        split, end = set_split[key], set_at[key + 1]
-        if is_member(set_keys, set_at[key], split, floors[j], places[j]):
-            return True
-        return split < end and is_member(set_keys, split, end, float_floors[j], float_places[j])
-    text = texts[j]
-    return holds_text(
-        op, blob, begin[key], begin[key + 1] - begin[key], text_blob, text_begin[text],
-        text_begin[text + 1],
-    )
-
-
-@njit(cache=True, nogil=True)
+@borrowing
 def unpack(low: int, high: int) -> int:
     """A key from its two halves."""
     return (np.int64(high) << 32) | (np.int64(low) & 0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def mark(bits: Any, summary: Any, interface: int) -> int:
     """Set the bit of an interface; 1 when it was not set before."""
     word = interface >> 6
@@ -100,7 +66,7 @@ def mark(bits: Any, summary: Any, interface: int) -> int:
     return 1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def span(kind: int, keys: Any, low: int, high: int, floor: int, place: int) -> tuple[int, int]:
     """The keys of an ordered directory that a value satisfies: always one range."""
     at = low if place == BELOW else upper_bound(keys, low, high, floor)
@@ -116,7 +82,7 @@ def span(kind: int, keys: Any, low: int, high: int, floor: int, place: int) -> t
     return low, at
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def note(
     a: int, b: int, alone_at: Any, alone: Any, entries_at: Any, bits: Any, summary: Any, ranges:
     Any, count: int, copying: bool, out: Any, matched: int,
@@ -142,7 +108,7 @@ def note(
     return matched, count
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def collect(
     pivots: Any, batch: Any, texts: Any, row: int, slot: Any, bits: Any, summary: Any, ranges: Any,
     interfaces: int, copying: bool, out: Any,
@@ -207,12 +173,15 @@ def collect(
     return matched, count
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def check(
     pivots: Any, strings: Any, batch: Any, slot: Any, bits: Any, summary: Any, ranges: Any, count:
     int, matched: int, interfaces: int, copying: bool, out: Any,
 ) -> int:
-    """Verify the noted candidates: the hot spot when filters have several constraints."""
+    """Verify the noted candidates: the hot spot when filters have several constraints.
+
+    One constraint is judged in place: a call that takes all the arrays costs more than the judging.
+    """
     entries, rest = pivots.entries, pivots.rest
     set_at, set_split, set_keys = pivots.set_at, pivots.set_split, pivots.set_keys
     types, floors, places = batch.type, batch.floor, batch.place
@@ -229,10 +198,34 @@ def check(
             if not copying and bits[interface >> 6] & (ONE << np.uint64(interface & 63)):
                 continue
             key = unpack(entries[e, 3], entries[e, 4])
-            while holds(
-                head, key, slot, types, floors, places, float_floors, float_places, texts,
-                text_blob, text_begin, blob, begin, set_at, set_split, set_keys,
-            ):
+            while True:
+                j, op = slot[head >> NAME_SHIFT] - 1, (head >> OP_SHIFT) & 15
+                domain = (head >> DOMAIN_SHIFT) & 7
+                if j < 0 or op == ABSENT:
+                    if j >= 0 or op != ABSENT:
+                        break
+                elif op == ANY:
+                    if domain != EVERY and domain != types[j]:
+                        break
+                elif not can_compare(types[j], domain):
+                    break
+                elif op <= GE:
+                    floor = float_floors[j] if domain == FLOAT else floors[j]
+                    place = float_places[j] if domain == FLOAT else places[j]
+                    if not holds_ordered(op, key, floor, place):
+                        break
+                elif op == IN:
+                    low, split, high = set_at[key], set_split[key], set_at[key + 1]
+                    if not is_member(set_keys, low, split, floors[j], places[j]) and (
+                        split == high
+                        or not is_member(set_keys, split, high, float_floors[j], float_places[j])
+                    ):
+                        break
+                else:
+                    low, high = text_begin[texts[j]], text_begin[texts[j] + 1]
+                    size = begin[key + 1] - begin[key]
+                    if not holds_text(op, blob, begin[key], size, text_blob, low, high):
+                        break
                 if head & 1:
                     if copying:
                         out[matched] = interface
@@ -247,7 +240,7 @@ def check(
     return matched
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def drain(bits: Any, summary: Any, out: Any, count: int) -> int:
     """Write the interfaces whose bits are set, ascending, and clear the bits."""
     for group in range(len(summary)):
@@ -267,7 +260,7 @@ def drain(bits: Any, summary: Any, out: Any, count: int) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def forward(
     pivots: Any, strings: Any, batch: Any, texts: Any, row: int, interfaces: int, copying: bool,
     slot: Any, bits: Any, summary: Any, ranges: Any, ends: Any, out: Any,
@@ -299,7 +292,7 @@ def forward(
     return row
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def ranges_max(pivots: Any, batch: Any, texts: Any) -> int:
     """The most ranges that a row of the batch can note."""
     most = 0
@@ -315,7 +308,7 @@ def ranges_max(pivots: Any, batch: Any, texts: Any) -> int:
     return most + len(pivots.always) + len(pivots.missing)
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def forward_one(
     pivots: Any, strings: Any, attributes: Any, text: Any, interfaces: int, slot: Any, bits: Any,
     summary: Any, out: Any,

@@ -2,7 +2,8 @@
 
 Each interface has one predicate; several entries for one interface are a disjunction. A table is
 immutable, and several threads may forward through it at once. Engines do the matching behind one
-small protocol and give identical answers: `naive` evaluates every predicate, `pivot` is the default.
+small protocol and give identical answers: `pivot` is the default, `counting` the papers' algorithm,
+`naive` evaluates every predicate.
 
     mapping, pairs, Arrow rows ──▶ columns ──▶ engine        messages ──▶ engine ──▶ interfaces
 """
@@ -17,24 +18,25 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from palio.errors import InvalidFile, InvalidPredicate
+from palio.errors import InvalidFile, InvalidPredicate, InvalidValue
 from palio.matching import storage
-from palio.matching.columns import Columns, from_predicates
+from palio.matching.columns import from_predicates
 from palio.matching.constraint_rows import from_constraint_rows
+from palio.matching.counting import CountingEngine
 from palio.matching.engines import Engine, PivotEngine
 from palio.matching.naive import NaiveEngine
 from palio.model.explanation import Explanation, explain
 from palio.model.language import parse
 from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
-from palio.model.rows import messages as arrow_messages
 
 Entries: TypeAlias = (
     Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]] | pa.Table
 )
 
-ENGINES: dict[str, Callable[[Columns], Engine]] = {
+ENGINES: dict[str, Callable[..., Engine]] = {
     "pivot": PivotEngine.compile,
+    "counting": CountingEngine,
     "naive": NaiveEngine,
 }
 
@@ -52,9 +54,13 @@ class ForwardingTable:
         self._interfaces = interfaces
 
     @classmethod
-    def compile(cls, entries: Entries, engine: str = "pivot") -> ForwardingTable:
+    def compile(cls, entries: Entries, engine: str = "pivot", **options: Any) -> ForwardingTable:
         """A table from a mapping or pairs of interface and predicate (or its SQL text), or from an
-        Arrow table of constraints (interface, filter, name, op, type, value)."""
+        Arrow table of constraints (interface, filter, name, op, type, value).
+
+        Engines: `pivot`, the default; `counting`, the papers' (options `variant`, "2003" or
+        "2001", and `rounds` of pre-processing); `naive`, the oracle.
+        """
         if engine not in ENGINES:
             raise InvalidPredicate(f"no engine {engine!r}; there are {', '.join(ENGINES)}")
         if isinstance(entries, pa.Table | pa.RecordBatch):
@@ -63,7 +69,7 @@ class ForwardingTable:
         else:
             pairs = entries.items() if isinstance(entries, Mapping) else entries
             columns = from_predicates((name, parse(p)) for name, p in pairs)
-        return cls(ENGINES[engine](columns), pa.array(columns.interfaces, pa.string()))
+        return cls(ENGINES[engine](columns, **options), pa.array(columns.interfaces, pa.string()))
 
     @cached_property
     def interfaces(self) -> tuple[str, ...]:
@@ -75,13 +81,31 @@ class ForwardingTable:
         names = self.interfaces
         return [names[i] for i in self._engine.match_one(as_message(message)).tolist()]
 
-    def forward_batch(self, rows: pa.Table | pa.RecordBatch, *, ids: bool = False) -> pa.ListArray:
+    def forward_batch(
+        self,
+        rows: pa.Table | pa.RecordBatch,
+        *,
+        json: str | None = None,
+        map: str | None = None,
+        attributes: str | None = None,
+        ids: bool = False,
+    ) -> pa.ListArray:
         """The interfaces of each row, a list a row: names, or positions in `interfaces`.
 
-        Every column is an attribute, and NULL means that it is not there.
+        Every column is an attribute, and NULL means that it is not there. Or the messages are in
+        one column: JSON objects (`json="message"`), a map, or a list of structs with name, type
+        and value (`attributes`).
         """
-        offsets, found = self._engine.match(list(arrow_messages(rows)))
-        return self._lists(offsets, found, ids)
+        chosen = {"json": json, "map": map, "attributes": attributes}
+        given = [(layout, column) for layout, column in chosen.items() if column is not None]
+        if len(given) > 1:
+            raise InvalidValue("the messages are in one column: json, map or attributes, not two")
+        layout, column = given[0] if given else ("wide", "")
+        if column and column not in rows.schema.names:
+            raise InvalidValue(
+                f"no column {column!r}; there are {', '.join(rows.schema.names) or 'none'}"
+            )
+        return self._lists(*self._engine.match_rows(rows, layout, column), ids)
 
     def _lists(self, offsets: Any, found: Any, ids: bool) -> pa.ListArray:
         values = pa.array(found, pa.int32())

@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from palio.matching.codes import BETWEEN, EXACT
 from palio.matching.constraint_kernels import compare, same
+from palio.matching.jit import allocating, borrowing
 
 BASE = np.uint64(0x9E3779B97F4A7C15)
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def hash_bytes(blob: Any, begin: int, end: int) -> Any:
     """The polynomial of the bytes; the empty string hashes to 0."""
     h = ZERO
@@ -28,7 +28,7 @@ def hash_bytes(blob: Any, begin: int, end: int) -> Any:
     return h
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def build_hash(blob: Any, begin: Any, hashes: Any, slots: Any) -> None:
     """Fill the hashes and the open-addressing table of the operands."""
     mask = np.uint64(len(slots) - 1)
@@ -41,7 +41,7 @@ def build_hash(blob: Any, begin: Any, hashes: Any, slots: Any) -> None:
         slots[at] = rank + 1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def find(strings: Any, h: Any, blob: Any, begin: int, length: int) -> int:
     """The rank of the operand with these bytes, -1 when there is none."""
     mask = np.uint64(len(strings.slots) - 1)
@@ -60,7 +60,7 @@ def find(strings: Any, h: Any, blob: Any, begin: int, length: int) -> int:
         at = (at + ONE) & mask
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def resolve_text(
     strings: Any, blob: Any, begin: int, end: int, sums: Any, powers: Any, hits: Any, ends: Any
 ) -> tuple[int, int]:
@@ -132,7 +132,7 @@ def resolve_text(
     return floor, BETWEEN
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def hits_max(strings: Any, length: int) -> int:
     """How many operands a value of so many bytes can begin with, end with and contain."""
     parts = 0
@@ -143,7 +143,7 @@ def hits_max(strings: Any, length: int) -> int:
     return len(strings.prefix_lengths) + len(strings.suffix_lengths) + parts
 
 
-@njit(cache=True, nogil=True)
+@allocating
 def resolve(
     strings: Any, blob: Any, begin: Any, floor: Any, place: Any, starts: Any, hits: Any, sums: Any,
     powers: Any, buffer: Any,
