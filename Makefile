@@ -34,6 +34,8 @@ check: $(STAMP) ## Check format, lint, types and layers
 
 bench: $(STAMP) ## Measure
 	@$(BIN)/python -m palio.lab.bench_model
+	@$(BIN)/palio bench forward --filters 100000 --engine pivot --engine counting
+	@$(BIN)/palio bench forward --filters 100000 --interfaces 20 --engine pivot --engine counting
 
 fuzz: $(STAMP) ## Search for failures at random, for longer
 	@$(BIN)/python -m pytest -m fuzz tests
