@@ -7,7 +7,7 @@ that a wider one of the same interface made useless are gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -86,16 +86,36 @@ def pivot_predicates(
     """The predicates of the interfaces at these positions, out of pivots."""
     sets = (pivots.set_at, pivots.set_split, pivots.set_keys)
     decoder = Decoder(names, _Operands(strings), sets)
+    alone = _by_interface(pivots.alone)
+    others = _by_interface(pivots.entries[:, 0])
     for interface in interfaces:
         found = [
-            _filter(pivots, decoder, _key_of(pivots.alone_at, e), -1)
-            for e in np.flatnonzero(pivots.alone == interface)
+            _filter(pivots, decoder, _key_of(pivots.alone_at, e), -1) for e in alone(interface)
         ]
         found += [
             _filter(pivots, decoder, _key_of(pivots.entries_at, e), int(e))
-            for e in np.flatnonzero(pivots.entries[:, 0] == interface)
+            for e in others(interface)
         ]
         yield Predicate(tuple(found))
+
+
+def _by_interface(owners: Any) -> Callable[[int], Any]:
+    """The postings of an interface: a scan for the first, one sort for all further ones."""
+    sorted_once: list[Any] = []
+    asked = [0]
+
+    def postings(interface: int) -> Any:
+        asked[0] += 1
+        if asked[0] == 1:
+            return np.flatnonzero(owners == interface)
+        if not sorted_once:
+            order = np.argsort(owners, kind="stable")
+            sorted_once.extend((order, owners[order]))
+        order, ranked = sorted_once
+        low, high = np.searchsorted(ranked, [interface, interface + 1])
+        return order[low:high]
+
+    return postings
 
 
 def _key_of(at: Any, posting: Any) -> int:

@@ -41,7 +41,7 @@ def float_floor(value: int) -> tuple[int, int]:
 
 def encode_message(names: Mapping[str, int], message: Mapping[str, Value]) -> tuple[Any, Any]:
     """One message for `pivot_kernels.forward_one`: a matrix of attributes, and the bytes of strings."""
-    rows: list[tuple[int, int, int, int, int, int, int, int]] = []
+    flat: list[int] = []  # one row after the other: numpy reads a flat list fastest
     texts: list[bytes] = []
     end = 0
     for name, value in message.items():
@@ -51,13 +51,13 @@ def encode_message(names: Mapping[str, int], message: Mapping[str, Value]) -> tu
         if isinstance(value, str):
             text = value.encode()
             texts.append(text)
-            rows.append((number, codes.STRING, 0, 0, 0, 0, end, end + len(text)))
+            flat += (number, codes.STRING, 0, 0, 0, 0, end, end + len(text))
             end += len(text)
         else:
-            rows.append((number, *encode_value(value), -1, -1))
+            flat += (number, *encode_value(value), -1, -1)
     blob = b"".join(texts)
     return (
-        np.array(rows, np.int64).reshape(-1, 8),
+        np.array(flat, np.int64).reshape(-1, 8),
         np.frombuffer(blob or b"\0", np.uint8),
     )
 

@@ -11,6 +11,7 @@ small protocol and give identical answers: `pivot` is the default, `counting` th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,11 +21,12 @@ import pyarrow as pa
 
 from palio.errors import InvalidFile, InvalidPredicate, InvalidValue
 from palio.matching import storage
-from palio.matching.columns import from_predicates
+from palio.matching.columns import Ints, from_predicates
 from palio.matching.constraint_rows import from_constraint_rows
 from palio.matching.counting import CountingEngine
 from palio.matching.engines import Engine, PivotEngine
 from palio.matching.naive import NaiveEngine
+from palio.matching.updates import UpdatedEngine
 from palio.model.explanation import Explanation, explain
 from palio.model.language import parse
 from palio.model.message import Message, as_message
@@ -41,6 +43,16 @@ ENGINES: dict[str, Callable[..., Engine]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _History:
+    """What a version is made of: the base it shares, and what has changed since."""
+
+    base: Engine
+    names: Any
+    gone: Ints
+    added: dict[str, Predicate]
+
+
 class ForwardingTable:
     """Predicates compiled for forwarding.
 
@@ -49,9 +61,10 @@ class ForwardingTable:
     ['ann']
     """
 
-    def __init__(self, engine: Engine, interfaces: pa.StringArray) -> None:
+    def __init__(self, engine: Engine, names: Any, history: _History | None = None) -> None:
         self._engine = engine
-        self._interfaces = interfaces
+        self._names = names  # by position; those of removed interfaces are still there
+        self._history = history or _History(engine, names, np.zeros(len(names), bool), {})
 
     @classmethod
     def compile(cls, entries: Entries, engine: str = "pivot", **options: Any) -> ForwardingTable:
@@ -69,17 +82,58 @@ class ForwardingTable:
         else:
             pairs = entries.items() if isinstance(entries, Mapping) else entries
             columns = from_predicates((name, parse(p)) for name, p in pairs)
-        return cls(ENGINES[engine](columns, **options), pa.array(columns.interfaces, pa.string()))
+        names = pa.array(columns.interfaces, pa.string())
+        made = cls(ENGINES[engine](columns, **options), names)
+        made._share(columns.interfaces, {name: i for i, name in enumerate(columns.interfaces)})
+        return made
+
+    def _share(self, listed: list[str], positions: dict[str, int]) -> None:
+        """Take over what is known of the base's names, which is costly to make."""
+        self.__dict__["_listed"] = listed
+        self.__dict__["_positions"] = positions
 
     @cached_property
     def interfaces(self) -> tuple[str, ...]:
         """The interfaces in the order in which they were given."""
-        return tuple(self._interfaces.to_pylist())
+        names = self._names.to_pylist()
+        return tuple(n for n, live in zip(names, self._live.tolist(), strict=True) if live)
+
+    @cached_property
+    def _live(self) -> Ints:
+        """Which positions have an interface."""
+        added = len(self._names) - len(self._history.gone)
+        live = np.concatenate([~self._history.gone, np.ones(added, bool)])
+        for name in self._history.added:
+            position = self._position(name)
+            if position is not None:
+                live[position] = True
+        return live
+
+    @cached_property
+    def _listed(self) -> list[str]:
+        """The names of the base by position."""
+        return list(self._history.names.to_pylist())
+
+    @cached_property
+    def _fresh(self) -> list[str]:
+        """The names of interfaces that came after the base."""
+        return [name for name in self._history.added if self._position(name) is None]
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self._listed)}
+
+    def _position(self, name: str) -> int | None:
+        """The position of an interface of the base."""
+        return self._positions.get(name)
 
     def forward(self, message: Message | Mapping[str, object]) -> list[str]:
         """The interfaces that get the message, in the order in which they were given."""
-        names = self.interfaces
-        return [names[i] for i in self._engine.match_one(as_message(message)).tolist()]
+        found = self._engine.match_one(as_message(message)).tolist()
+        names, count = self._listed, len(self._listed)
+        if not self._history.added:
+            return [names[i] for i in found]
+        return [names[i] if i < count else self._fresh[i - count] for i in found]
 
     def forward_batch(
         self,
@@ -108,9 +162,12 @@ class ForwardingTable:
         return self._lists(*self._engine.match_rows(rows, layout, column), ids)
 
     def _lists(self, offsets: Any, found: Any, ids: bool) -> pa.ListArray:
-        values = pa.array(found, pa.int32())
-        if not ids:
-            values = self._interfaces.take(values)
+        if ids:
+            order = np.cumsum(self._live) - 1 if not self._live.all() else None
+            values = pa.array(found if order is None else order[found], pa.int32())
+        else:
+            values = self._names.take(pa.array(found, pa.int32()))
+            values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         kind = pa.ListArray if offsets[-1] < 2**31 else pa.LargeListArray
         width = np.int32 if kind is pa.ListArray else np.int64
         return kind.from_arrays(pa.array(offsets.astype(width)), values)
@@ -118,8 +175,8 @@ class ForwardingTable:
     def save(self, path: str | Path) -> None:
         """Write the table to one file, which `load` maps into memory."""
         if not isinstance(self._engine, PivotEngine):
-            raise InvalidFile("only tables of the engine pivot are saved")
-        storage.save(Path(path), self._engine, self._interfaces)
+            raise InvalidFile("only tables of the engine pivot are saved; compact an updated one")
+        storage.save(Path(path), self._engine, self._names)
 
     @classmethod
     def load(cls, path: str | Path) -> ForwardingTable:
@@ -128,11 +185,15 @@ class ForwardingTable:
 
     def predicate(self, interface: str) -> Predicate:
         """The predicate of an interface, as it was compiled."""
-        try:
-            position = self.interfaces.index(interface)
-        except ValueError:
-            raise InvalidPredicate(f"the table has no interface {interface!r}") from None
-        return next(self._engine.predicates([position]))
+        return next(self._engine.predicates([self._require(interface)]))
+
+    def _require(self, interface: str) -> int:
+        position = self._position(interface)
+        if position is None and interface in self._history.added:
+            position = len(self._listed) + self._fresh.index(interface)
+        if position is None or not self._live[position]:
+            raise InvalidPredicate(f"the table has no interface {interface!r}")
+        return position
 
     def explain(
         self, message: Message | Mapping[str, object], interfaces: Iterable[str] | None = None
@@ -141,3 +202,43 @@ class ForwardingTable:
         known = as_message(message)
         names = self.interfaces if interfaces is None else tuple(interfaces)
         return {name: explain(self.predicate(name), known) for name in names}
+
+    def updated(
+        self, add: Mapping[str, Predicate | str] | None = None, remove: Iterable[str] = ()
+    ) -> ForwardingTable:
+        """A new version: interfaces removed, then predicates added; this one stays as it is.
+
+        Adding to an interface that is there makes a disjunction. New interfaces come last. The
+        versions share what was compiled; `compacted` makes one table of it again.
+
+        >>> table = ForwardingTable.compile({"ann": "x > 1", "bob": "x > 2"})
+        >>> table.updated(add={"cy": "x = 3"}, remove=["ann"]).forward({"x": 3})
+        ['bob', 'cy']
+        """
+        gone, added = self._history.gone.copy(), dict(self._history.added)
+        for name in remove:
+            self._require(name)
+            added.pop(name, None)
+            position = self._position(name)
+            if position is not None:
+                gone[position] = True
+        for name, predicate in (add or {}).items():
+            parsed = parse(predicate)
+            added[name] = added[name] | parsed if name in added else parsed
+        base, names = self._history.base, self._history.names
+        fresh = [name for name in added if self._position(name) is None]
+        place = {name: len(names) + i for i, name in enumerate(fresh)}
+        positions = [place[n] if n in place else self._positions[n] for n in added]
+        made = ForwardingTable(
+            UpdatedEngine(base, gone, added, positions),
+            pa.chunked_array([names, pa.array(fresh, names.type)]) if fresh else names,
+            _History(base, names, gone, added),
+        )
+        made._share(self._listed, self._positions)
+        return made
+
+    def compacted(self) -> ForwardingTable:
+        """The same predicates in one new table, without delta and tombstones."""
+        live = np.flatnonzero(self._live)
+        compiled = self._engine.predicates(int(i) for i in live)
+        return ForwardingTable.compile(zip(self.interfaces, compiled, strict=True))
