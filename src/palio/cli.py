@@ -63,7 +63,9 @@ def match(
     from palio.matching.table import ForwardingTable
 
     chosen = dict(_pair(entry) for entry in types or [])
-    table = ForwardingTable.compile(files.read_predicates(predicates))
+    entries = list(files.read_predicates(predicates))
+    # Kernels are compiled at their first use, which is not worth it for a handful of predicates.
+    table = ForwardingTable.compile(entries, "naive" if len(entries) <= 100 else "pivot")
     rows = files.read_messages(messages, chosen)
     matched = 0
     for row, message in enumerate(_progress(rows, "matching", files.count_rows(messages))):

@@ -14,32 +14,50 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from palio.errors import InvalidFile, InvalidPredicate, InvalidValue
-from palio.matching import storage
-from palio.matching.columns import Ints, from_predicates
+from palio.matching.columns import Columns, Ints, from_predicates
 from palio.matching.constraint_rows import from_constraint_rows
-from palio.matching.counting import CountingEngine
-from palio.matching.engines import Engine, PivotEngine
-from palio.matching.naive import NaiveEngine
-from palio.matching.updates import UpdatedEngine
 from palio.model.explanation import Explanation, explain
 from palio.model.language import parse
 from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
 
+if TYPE_CHECKING:
+    from palio.matching.engines import Engine
+
 Entries: TypeAlias = (
     Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]] | pa.Table
 )
 
+
+# Engines are loaded when they are asked for: kernels and numba take seconds.
+def _pivot(columns: Columns) -> Engine:
+    from palio.matching.engines import PivotEngine
+
+    return PivotEngine.compile(columns)
+
+
+def _counting(columns: Columns, **options: Any) -> Engine:
+    from palio.matching.counting import CountingEngine
+
+    return CountingEngine(columns, **options)
+
+
+def _naive(columns: Columns) -> Engine:
+    from palio.matching.naive import NaiveEngine
+
+    return NaiveEngine(columns)
+
+
 ENGINES: dict[str, Callable[..., Engine]] = {
-    "pivot": PivotEngine.compile,
-    "counting": CountingEngine,
-    "naive": NaiveEngine,
+    "pivot": _pivot,
+    "counting": _counting,
+    "naive": _naive,
 }
 
 
@@ -174,6 +192,9 @@ class ForwardingTable:
 
     def save(self, path: str | Path) -> None:
         """Write the table to one file, which `load` maps into memory."""
+        from palio.matching import storage
+        from palio.matching.engines import PivotEngine
+
         if not isinstance(self._engine, PivotEngine):
             raise InvalidFile("only tables of the engine pivot are saved; compact an updated one")
         storage.save(Path(path), self._engine, self._names)
@@ -181,6 +202,8 @@ class ForwardingTable:
     @classmethod
     def load(cls, path: str | Path) -> ForwardingTable:
         """A table from its file; a damaged, cut or newer file is refused."""
+        from palio.matching import storage
+
         return cls(*storage.load(Path(path)))
 
     def predicate(self, interface: str) -> Predicate:
@@ -215,6 +238,8 @@ class ForwardingTable:
         >>> table.updated(add={"cy": "x = 3"}, remove=["ann"]).forward({"x": 3})
         ['bob', 'cy']
         """
+        from palio.matching.updates import UpdatedEngine
+
         gone, added = self._history.gone.copy(), dict(self._history.added)
         for name in remove:
             self._require(name)
