@@ -95,6 +95,8 @@ def test_normal_form(text: str, normal: str) -> None:
         ("startswith(a, 5)", 14, "takes a string"),
         ("x = 1e999", 4, "does not fit"),
         ("x = 1.2.3", 4, "cannot be read"),
+        ("x = 500\u248c", 4, "backticks"),
+        ("x = 5\u0665", 4, "backticks"),
         ("x BETWEEN 1\u1022.5 AND 2", 10, "cannot be read"),
         ("first = 1 AND\nsecond = oops", 23, "another attribute"),
     ],

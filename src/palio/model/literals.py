@@ -134,7 +134,7 @@ def read(token: str, negative: bool = False) -> Value:
         body = token[1:-1]
         if body.isascii() and "\\" not in body and "'" not in body and not negative:
             return body
-    elif len(token) < 19 and token.isdigit():
+    elif len(token) < 19 and token.isascii() and token.isdigit():
         return -int(token) if negative else int(token)
     return _read_unusual(token, negative)
 
@@ -176,7 +176,7 @@ def _read_unusual(token: str, negative: bool) -> Value:
 
 
 def _number(token: str, negative: bool) -> Value:
-    if token.isdigit():
+    if token.isascii() and token.isdigit():
         if len(token) > 25:
             raise InvalidValue(f"the integer {token[:20]}... does not fit in 64 bits")
         whole = -int(token) if negative else int(token)
