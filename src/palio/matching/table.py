@@ -61,6 +61,17 @@ ENGINES: dict[str, Callable[..., Engine]] = {
 }
 
 
+def _string_array(texts: list[str]) -> Any:
+    """An Arrow array of strings, without pa.array, which imports pandas where it is installed."""
+    parts = [text.encode() for text in texts]
+    offsets = np.zeros(len(parts) + 1, np.int64)
+    np.cumsum([len(part) for part in parts], out=offsets[1:])
+    blob = pa.py_buffer(b"".join(parts))
+    if offsets[-1] < 2**31:
+        return pa.StringArray.from_buffers(len(parts), pa.py_buffer(offsets.astype(np.int32)), blob)
+    return pa.LargeStringArray.from_buffers(len(parts), pa.py_buffer(offsets), blob)
+
+
 @dataclass(frozen=True, slots=True)
 class _History:
     """What a version is made of: the base it shares, and what has changed since."""
@@ -100,7 +111,7 @@ class ForwardingTable:
         else:
             pairs = entries.items() if isinstance(entries, Mapping) else entries
             columns = from_predicates((name, parse(p)) for name, p in pairs)
-        names = pa.array(columns.interfaces, pa.string())
+        names = _string_array(columns.interfaces)
         made = cls(ENGINES[engine](columns, **options), names)
         made._share(columns.interfaces, {name: i for i, name in enumerate(columns.interfaces)})
         return made
