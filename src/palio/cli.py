@@ -67,10 +67,8 @@ def match(
     # Kernels are compiled at their first use, which is not worth it for a handful of predicates.
     table = ForwardingTable.compile(entries, "naive" if len(entries) <= 100 else "pivot")
     rows = files.read_messages(messages, chosen)
-    matched = 0
     for row, message in enumerate(_progress(rows, "matching", files.count_rows(messages))):
         interfaces = table.forward(message)
-        matched += len(interfaces)
         if interfaces or all_rows:
             line: dict[str, object] = {"row": row, "interfaces": interfaces}
             if not brief:

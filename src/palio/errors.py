@@ -44,10 +44,6 @@ class InvalidFile(PalioError):
     """A file that cannot be read as what it is said to be."""
 
 
-class MissingDependency(PalioError):
-    """An optional part of the installation is not there."""
-
-
 def _caret(text: str, position: int, width: int = 72) -> str:
     """The line around `position` with a caret under the character, cut to `width`."""
     if not text:

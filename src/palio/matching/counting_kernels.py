@@ -29,11 +29,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from palio.matching import codes
 from palio.matching.bits import trailing_zeros
 from palio.matching.constraint_kernels import holds_text, upper_bound
+from palio.matching.jit import borrowing
 
 ZERO, ONE, TWO, FOUR, TOP_BYTE = map(np.uint64, (0, 1, 2, 4, 56))
 ODD = np.uint64(0x5555555555555555)
@@ -45,7 +45,7 @@ BLOCK = 256  # postings
 _lowest: Any = trailing_zeros
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def population(word: Any) -> Any:
     """How many bits are set."""
     word -= (word >> ONE) & ODD
@@ -54,7 +54,7 @@ def population(word: Any) -> Any:
     return np.int64((word * BYTES) >> TOP_BYTE)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def emit(runs: Any, count: int, low: int, high: int) -> int:
     """Note the constraints [low, high), if there are any."""
     if low >= high:
@@ -64,7 +64,7 @@ def emit(runs: Any, count: int, low: int, high: int) -> int:
     return count + 1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def find_ordered(
     kind: int, keys: Any, low: int, high: int, floor: int, place: int, runs: Any, count: int
 ) -> Any:
@@ -86,7 +86,7 @@ def find_ordered(
     return emit(runs, emit(runs, count, low, below), at, high)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def find_pieces(
     kind: int, keys: Any, low: int, high: int, hits: Any, first: int, last: int, skip: Any,
     runs: Any, count: int,
@@ -113,7 +113,7 @@ def find_pieces(
     return emit(runs, count, start, high)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def scan_pieces(
     kind: int, keys: Any, low: int, high: int, blob: Any, begin: Any, text_blob: Any, start: int,
     end: int, runs: Any, count: int,
@@ -130,7 +130,7 @@ def scan_pieces(
     return emit(runs, count, first, high)
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def find_members(
     keys: Any, low: int, high: int, links_at: Any, links: Any, floor: int, place: int, runs: Any,
     count: int,
@@ -145,7 +145,7 @@ def find_members(
     return count
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def mark(matched: Any, summary: Any, ignored: Any, interface: int) -> int:
     """Decide an interface: it matches. 1 when it was undecided before."""
     word = interface >> 6
@@ -158,7 +158,7 @@ def mark(matched: Any, summary: Any, ignored: Any, interface: int) -> int:
     return 1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def count_down(cells: Any, filter: int, width: int, current: int) -> Any:
     """One more constraint of a filter holds: how many are left? `current`: the stamp, in place."""
     mask = (1 << width) - 1
@@ -171,7 +171,7 @@ def count_down(cells: Any, filter: int, width: int, current: int) -> Any:
     return cell & mask
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def count_filters(
     runs: Any, found: int, filters_at: Any, filters: Any, owners: Any, cells: Any, width: int,
     current: int, ignored: Any, matched: Any, summary: Any, undecided: int,
@@ -194,7 +194,7 @@ def count_filters(
     return undecided, increments
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def count_survivors(
     runs: Any, found: int, filters_at: Any, filters: Any, owners: Any, cells: Any, width: int,
     current: int, ignored: Any, matched: Any, summary: Any, block: Any, undecided: int,
@@ -223,7 +223,7 @@ def count_survivors(
     return undecided, increments
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def eliminate(required: Any, required_name: Any, present: Any, ignored: Any) -> int:
     """Pre-processing (2003, figure 7): a name that is not there rules out all who need it.
 
@@ -242,7 +242,7 @@ def eliminate(required: Any, required_name: Any, present: Any, ignored: Any) -> 
     return eliminated
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def next_stamp(clock: Any, cells: Any, width: int) -> int:
     """The stamp of a new row. When stamps run out, all cells are put back to 0 once."""
     clock[0] += 1
@@ -253,7 +253,7 @@ def next_stamp(clock: Any, cells: Any, width: int) -> int:
     return int(clock[0])
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def drain(matched: Any, summary: Any, ignored: Any, out: Any, count: int) -> int:
     """Write the matched interfaces, ascending, and clear their bits."""
     for group in range(len(summary)):
@@ -272,7 +272,7 @@ def drain(matched: Any, summary: Any, ignored: Any, out: Any, count: int) -> int
     return count
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def find(
     slot: int, is_own: bool, floor: int, place: int, text: int, has_pieces: bool,
     directory_at: Any, kinds: Any, keys_at: Any, keys: Any,
@@ -306,7 +306,7 @@ def find(
     return found
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def turn_domain(type: int, turn: int) -> int:
     """Where a value looks: in its own type, in the other one of numbers, in every type."""
     if turn == 0:
@@ -316,7 +316,7 @@ def turn_domain(type: int, turn: int) -> int:
     return codes.INT + codes.FLOAT - type if type == codes.INT or type == codes.FLOAT else -1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def forward(
     index: Any, network: Any, strings: Any, batch: Any, texts: Any, work: Any, has_pieces: bool,
     row: int, ends: Any, tally: Any, out: Any,

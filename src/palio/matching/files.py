@@ -20,7 +20,6 @@ from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.model.rows import messages as arrow_messages
 
-_FORMATS = ("csv", "jsonl", "parquet")
 _ENDINGS = {
     ".csv": "csv",
     ".jsonl": "jsonl",

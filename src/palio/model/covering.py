@@ -262,7 +262,3 @@ def as_predicate(subscription: Subscription) -> Predicate:
     if isinstance(subscription, Filter):
         return Predicate((subscription,))
     return parse(subscription) if isinstance(subscription, str) else subscription
-
-
-def as_filters(subscriptions: Iterable[Subscription]) -> list[Filter]:
-    return [f for s in subscriptions for f in as_predicate(s).filters]
