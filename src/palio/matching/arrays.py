@@ -76,6 +76,27 @@ class Pivots(NamedTuple):
     once: Ints  # uint8, one: 1 when no interface is filed twice
 
 
+class Masks(NamedTuple):
+    """Filters of one constraint when the interfaces are few: a key has bits, one an interface.
+
+    The directories are those of `Pivots`, with the keys of such filters only. A ray that holds at
+    a key holds at all on one side of it, so their bits are united along the keys, and what a value
+    satisfies is read at one place. Of a name, the directory that reaches most interfaces is first.
+    """
+
+    rank: Ints  # int32: name -> its place in the order of reach
+    directory_at: Ints  # int32: name -> directories
+    kind: Ints  # uint8
+    domain: Ints  # uint8
+    keys_at: Ints  # int32: directory -> keys
+    keys: Ints  # int64
+    words: Ints  # uint64: len(full) for each key
+    missing: Ints  # int32: directories of kind ABSENT
+    missing_name: Ints  # int32: the names they ask for
+    always: Ints  # uint64: bits of those who get everything
+    full: Ints  # uint64: bits of all who can get anything; empty when masks are not used
+
+
 class Batch(NamedTuple):
     """Messages, as rows of attributes whose names the table knows."""
 
@@ -92,14 +113,19 @@ class Batch(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """What the distinct strings of a batch begin with, end with and contain.
+    """The distinct strings of a batch, and what each was found to be when it was first needed.
 
-    Text t begins with the operands hits[at[3 t] : at[3 t + 1]], ends with the next run, and
-    contains the third.
+    Text t begins with the operands hits[at[4 t] : at[4 t + 1]], ends with the next run, and
+    contains the third, up to at[4 t + 3]; at[4 t] is -1 while nobody has asked for it.
     """
 
     at: Ints  # int64
     hits: Ints  # int32: ranks
+    floor: Ints  # int64: its place among all operands
+    place: Ints  # uint8
+    limits: Ints  # int64, two: how many hits there are, and how many one text can have
+    sums: Ints  # uint64: room for the running sums of a text
+    powers: Ints  # uint64
 
 
 def empty(dtype: type = np.int32) -> Ints:

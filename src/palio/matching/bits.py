@@ -1,4 +1,4 @@
-"""Two machine instructions that numba does not offer: count trailing zeros, and prefetch."""
+"""Machine instructions that numba does not offer: count bits and trailing zeros, prefetch."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ def trailing_zeros(_typing_context: Any, word: Any) -> Any:
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def population(_typing_context: Any, word: Any) -> Any:
+    """How many bits of a uint64 are set."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
 
     return types.int64(types.uint64), generate
 

@@ -32,7 +32,7 @@ from palio.matching import codes, counting_kernels
 from palio.matching.arrays import Batch, empty
 from palio.matching.columns import Columns, Ints, Sets
 from palio.matching.decoding import column_predicates
-from palio.matching.encoding import encode_messages, resolve_texts
+from palio.matching.encoding import encode_messages, unresolved, with_room
 from palio.matching.engines import encode_rows
 from palio.matching.json_encoding import NameIndex
 from palio.matching.pivot import build_strings
@@ -157,7 +157,8 @@ class CountingEngine:
 
     def match_batch(self, batch: Batch) -> tuple[Ints, Ints]:
         """The interfaces of the rows of a batch; `counters` then tells the work it took."""
-        batch, texts = resolve_texts(self._strings, batch)
+        batch = batch._replace(floor=batch.floor.copy(), place=batch.place.copy())
+        texts = unresolved(self._strings, batch.text_begin, 16 * len(batch.text_begin))
         rows, interfaces = len(batch.row_at) - 1, self.network.interfaces
         ends, offsets = np.zeros(rows, np.int64), np.zeros(rows + 1, np.int64)
         tally = np.zeros(4, np.int64)
@@ -170,6 +171,9 @@ class CountingEngine:
                 self.index, self.network, self._strings, batch, texts, work, self._has_pieces,
                 row, ends, tally, out,
             )  # fmt: skip
+            if done == row:  # the strings of this row may have more hits than there is room for
+                texts = with_room(texts)
+                continue
             offsets[row + 1 : done + 1] = offsets[row] + ends[row:done]
             parts.append(out[: ends[done - 1]])
             row = done

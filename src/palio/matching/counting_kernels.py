@@ -31,28 +31,13 @@ from typing import Any
 import numpy as np
 
 from palio.matching import codes
-from palio.matching.bits import trailing_zeros
+from palio.matching.bits import population, trailing_zeros
 from palio.matching.constraint_kernels import holds_text, upper_bound
 from palio.matching.jit import borrowing
+from palio.matching.text_kernels import has_room, settle
 
-ZERO, ONE, TWO, FOUR, TOP_BYTE = map(np.uint64, (0, 1, 2, 4, 56))
-ODD = np.uint64(0x5555555555555555)
-PAIRS = np.uint64(0x3333333333333333)
-NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
-BYTES = np.uint64(0x0101010101010101)
-
+ZERO, ONE = np.uint64(0), np.uint64(1)
 BLOCK = 256  # postings
-_lowest: Any = trailing_zeros
-
-
-@borrowing
-def population(word: Any) -> Any:
-    """How many bits are set."""
-    word -= (word >> ONE) & ODD
-    word = (word & PAIRS) + ((word >> TWO) & PAIRS)
-    word = (word + (word >> FOUR)) & NIBBLES
-    return np.int64((word * BYTES) >> TOP_BYTE)
-
 
 @borrowing
 def emit(runs: Any, count: int, low: int, high: int) -> int:
@@ -260,13 +245,13 @@ def drain(matched: Any, summary: Any, ignored: Any, out: Any, count: int) -> int
         words = summary[group]
         summary[group] = ZERO
         while words != ZERO:
-            word = (group << 6) + _lowest(words)
+            word = (group << 6) + trailing_zeros(words)
             words &= words - ONE
             left = matched[word]
             matched[word] = ZERO
             ignored[word] = ZERO
             while left != ZERO:
-                out[count] = (word << 6) + _lowest(left)
+                out[count] = (word << 6) + trailing_zeros(left)
                 count += 1
                 left &= left - ONE
     return count
@@ -291,7 +276,7 @@ def find(
         elif kind < codes.PREFIX or kind > codes.NOT_CONTAINS:
             continue  # `in` has its members below, and `absent` is not for values
         elif has_pieces:
-            at = 3 * text + (kind - codes.PREFIX) % 3
+            at = 4 * text + (kind - codes.PREFIX) % 3
             found = find_pieces(
                 kind, keys, low, high, hits, text_at[at], text_at[at + 1], skip, runs, found
             )
@@ -341,8 +326,10 @@ def forward(
     ignored, matched, summary, block = work.ignored, work.matched, work.summary, work.block
     written = 0
     while row < len(row_at) - 1 and written + network.interfaces <= len(out):
-        current = next_stamp(clock, cells, width) << (2 * width)
         first, last = row_at[row], row_at[row + 1]
+        if not has_room(texts, text, first, last):
+            break
+        current = next_stamp(clock, cells, width) << (2 * width)
         for j in range(first, last):
             present[names[j]] = 1
         eliminated = eliminate(required, required_name, present, ignored)
@@ -358,6 +345,11 @@ def forward(
                 if not present[absent_name[j - last]]:
                     found = emit(runs, 0, absent[j - last], absent[j - last] + 1)
             else:
+                t = text[j]
+                if t >= 0:
+                    if text_at[4 * t] < 0:
+                        settle(strings, texts, text_blob, text_begin[t], text_begin[t + 1], t)
+                    floors[j], places[j] = texts.floor[t], texts.place[t]
                 for turn in range(3):
                     domain = turn_domain(types[j], turn)
                     in_float = domain == codes.FLOAT

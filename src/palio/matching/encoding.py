@@ -16,6 +16,7 @@ import numpy as np
 
 from palio.matching import codes, text_kernels
 from palio.matching.arrays import Batch, Strings, Texts
+from palio.matching.columns import Ints
 from palio.model.ranges import float_key
 from palio.model.values import INT_MAX, INT_MIN, Value, instant_micros
 
@@ -124,34 +125,38 @@ def encode_messages(names: Mapping[str, int], messages: Iterable[Mapping[str, An
     return builder.batch()
 
 
-def resolve_texts(strings: Strings, batch: Batch) -> tuple[Batch, Texts]:
-    """Look each distinct string up once; the batch gets the floor keys of its strings."""
-    count = len(batch.text_begin) - 1
-    longest = int(np.diff(batch.text_begin).max()) if count else 0
-    sums = np.zeros(longest + 1, np.uint64)
+def unresolved(strings: Strings, begin: Ints, hits: int) -> Texts:
+    """Texts with these ends in bytes, of which nothing is known yet, and room for some hits."""
+    count = len(begin) - 1
+    longest = int(np.diff(begin).max()) if count else 0
     powers = np.ones(longest + 1, np.uint64)
     with np.errstate(over="ignore"):
         np.multiply.accumulate(
             np.r_[np.ones(1, np.uint64), np.full(longest, text_kernels.BASE, np.uint64)], out=powers
         )
-    floor, place = np.zeros(count, np.int64), np.zeros(count, np.uint8)
-    starts = np.zeros(3 * count + 1, np.int64)
-    buffer = np.zeros(text_kernels.hits_max(strings, longest) + 1, np.int32)
-    hits = np.zeros(16 * count + 16, np.int32)
-    while True:
-        found = text_kernels.resolve(
-            strings, batch.text_blob, batch.text_begin, floor, place, starts, hits, sums, powers,
-            buffer,
-        )  # fmt: skip
-        if found >= 0:
-            break
-        hits = np.zeros(-1 - found, np.int32)
-    texts = Texts(starts, hits)
-    if not count:
-        return batch, texts
-    is_text = batch.text >= 0
-    which = np.maximum(batch.text, 0)
-    return batch._replace(
-        floor=np.where(is_text, floor[which], batch.floor),
-        place=np.where(is_text, place[which], batch.place).astype(np.uint8),
-    ), texts
+    room = text_kernels.hits_max(strings, longest)
+    return Texts(
+        at=np.full(4 * count, -1, np.int64),
+        hits=np.empty(max(hits, room), np.int32),
+        floor=np.zeros(count, np.int64),
+        place=np.zeros(count, np.uint8),
+        limits=np.array([0, room], np.int64),
+        sums=np.zeros(longest + 1, np.uint64),
+        powers=powers,
+    )
+
+
+def with_room(texts: Texts) -> Texts:
+    """The same texts with room for twice as many hits."""
+    return texts._replace(hits=np.concatenate([texts.hits, np.empty_like(texts.hits)]))
+
+
+def resolve_operands(strings: Strings) -> Texts:
+    """Which operands begin, end and lie within which others."""
+    texts = unresolved(strings, strings.begin, 8 * len(strings.begin))
+    done = 0
+    while done < len(strings.begin) - 1:
+        done = text_kernels.settle_all(strings, texts, strings.blob, strings.begin, done)
+        if done < len(strings.begin) - 1:
+            texts = with_room(texts)
+    return texts

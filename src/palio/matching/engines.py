@@ -17,14 +17,19 @@ from palio.matching import pivot_kernels
 from palio.matching.arrays import Batch, Pivots, Strings
 from palio.matching.arrow_encoding import encode_attributes, encode_map, encode_wide
 from palio.matching.columns import Columns, Ints
+from palio.matching.covered import uncovered
 from palio.matching.decoding import pivot_predicates
-from palio.matching.encoding import encode_message, encode_messages, resolve_texts
+from palio.matching.encoding import encode_message, encode_messages, unresolved, with_room
 from palio.matching.json_encoding import NameIndex, encode_json
+from palio.matching.masks import build_masks, cover_rows, without_singles
 from palio.matching.pivot import build_pivots, build_strings
 from palio.model.predicate import Predicate
 from palio.model.values import Value
 
 _ROOM = 1 << 16  # interfaces of an output buffer, at least
+_RANGES = 1 << 12  # candidates of a row, at first
+_CHUNK = 1 << 12  # rows that are covered together
+_NOTHING = np.empty((1, 0), np.uint64), np.zeros(1, np.uint8)
 
 
 class Engine(Protocol):
@@ -64,6 +69,8 @@ class PivotEngine:
         self.names = names
         self.strings = strings
         self.pivots = pivots
+        self._masks = build_masks(pivots, interfaces)
+        self._walked = without_singles(pivots) if self._masks else pivots
         self._positions = {name: i for i, name in enumerate(names)}
         self._interfaces = interfaces
         self._local = threading.local()
@@ -72,7 +79,8 @@ class PivotEngine:
     def compile(cls, columns: Columns) -> PivotEngine:
         """File all filters of the columns."""
         strings = build_strings(columns)
-        return cls(columns.names, len(columns.interfaces), strings, build_pivots(columns))
+        pivots = build_pivots(uncovered(columns, strings))
+        return cls(columns.names, len(columns.interfaces), strings, pivots)
 
     @property
     def nbytes(self) -> int:
@@ -120,21 +128,33 @@ class PivotEngine:
 
     def match_batch(self, batch: Batch, *, ordered: bool = True) -> tuple[Ints, Ints]:
         """The interfaces of the rows of a batch; in any order where that is quicker."""
-        batch, texts = resolve_texts(self.strings, batch)
+        batch = batch._replace(floor=batch.floor.copy(), place=batch.place.copy())
+        texts = unresolved(self.strings, batch.text_begin, 16 * len(batch.text_begin))
         rows = len(batch.row_at) - 1
         copying = not ordered and bool(self.pivots.once[0])
         slot, bits, summary, _ = self._scratch()
-        ranges = np.zeros((pivot_kernels.ranges_max(self.pivots, batch, texts), 2), np.int64)
+        ranges = np.empty((_RANGES, 2), np.int64)
         ends = np.zeros(rows, np.int64)
         offsets = np.zeros(rows + 1, np.int64)
+        reach, reached, is_done = self._interfaces, *_NOTHING
         parts: list[Ints] = []
-        row = 0
+        row = first = last = 0
         while row < rows:
+            if row == last:
+                first, last = row, min(row + _CHUNK, rows) if self._masks else rows
+                if self._masks:
+                    reach = int(np.bitwise_count(self._masks.full).sum())
+                    texts, reached, is_done = cover_rows(
+                        self._masks, self.strings, batch, texts, first, last, slot
+                    )
             out = np.empty(max(_ROOM, 2 * self._interfaces), np.int32)
             done = pivot_kernels.forward(
-                self.pivots, self.strings, batch, texts, row, self._interfaces, copying, slot,
-                bits, summary, ranges, ends, out,
+                self._walked, self.strings, batch, texts, first, row, last, self._interfaces,
+                reach, copying, reached, is_done, slot, bits, summary, ranges, ends, out,
             )  # fmt: skip
+            if done == row:  # this row may have more hits or ranges than there is room for
+                texts, ranges = with_room(texts), np.empty((2 * len(ranges), 2), np.int64)
+                continue
             offsets[row + 1 : done + 1] = offsets[row] + ends[row:done]
             parts.append(out[: ends[done - 1]])
             row = done

@@ -20,7 +20,6 @@ from palio.matching.columns import Columns, Ints
 from palio.matching.text_kernels import build_hash
 
 _ATTRIBUTES = 10  # that a message has, where only the order of guesses matters
-_RAYS = (codes.LT, codes.LE, codes.GT, codes.GE)
 _SELECTIVITY = {
     codes.NE: 0.95,
     codes.PREFIX: 0.02,
@@ -123,7 +122,7 @@ def build_pivots(columns: Columns) -> Pivots:
     rest_size = np.bincount(columns.filter[rest], minlength=columns.filters)
     postings = _postings(columns, pivot)
     alone = rest_size[postings.filter] == 0
-    singles = _undominated(columns, postings[np.flatnonzero(alone)])
+    singles = postings[np.flatnonzero(alone)]
     others = postings[np.flatnonzero(~alone)]
     return _assemble(columns, singles, others, rest, rest_size)
 
@@ -178,25 +177,6 @@ def _set_postings(
             )
         )
     return parts
-
-
-def _undominated(columns: Columns, singles: _Postings) -> _Postings:
-    """Filters of one constraint that no wider one of the same interface makes useless."""
-    if not len(singles.filter) or len(columns.interfaces) == columns.filters:
-        return singles
-    owner = columns.owner[singles.filter]
-    falling = np.isin(singles.kind, (codes.GT, codes.GE))
-    width = np.where(falling, singles.key, -singles.key - 1)  # the widest ray comes first
-    group = (owner, singles.domain, singles.kind, singles.name)
-    order = np.lexsort((width, *group))
-    same = np.ones(len(order), bool)
-    same[0] = False
-    for column in group:
-        same[1:] &= column[order][1:] == column[order][:-1]
-    ray = np.isin(singles.kind[order], _RAYS)
-    repeated = same.copy()
-    repeated[1:] &= width[order][1:] == width[order][:-1]
-    return singles[order[~(np.where(ray, same, repeated))]]
 
 
 def _assemble(

@@ -2,7 +2,9 @@
 
 `forward` walks the rows: the directories of a message's names give ranges of keys (`collect`);
 filters of one constraint match at once, the others are verified (`check`). Matches are copied, or
-set bits, so that each interface comes once and in order (`drain`).
+set bits, so that each interface comes once and in order (`drain`). When the interfaces are few, the
+filters of one constraint come first, all interfaces of a key at a time (`cover`): often that is the
+whole answer.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from palio.matching.arrays import Batch, Texts
-from palio.matching.bits import prefetch, trailing_zeros
+from palio.matching.bits import population, prefetch, trailing_zeros
 from palio.matching.codes import (
     ABSENT,
     ANY,
@@ -41,7 +43,7 @@ from palio.matching.constraint_kernels import (
     upper_bound,
 )
 from palio.matching.jit import allocating, borrowing
-from palio.matching.text_kernels import BASE, hits_max, resolve_text
+from palio.matching.text_kernels import BASE, has_room, hits_max, settle
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -109,9 +111,129 @@ def note(
 
 
 @borrowing
+def is_full(reached: Any, row: int, full: Any) -> bool:
+    for w in range(len(full)):
+        if reached[row, w] != full[w]:
+            return False
+    return True
+
+
+@borrowing
+def take(words: Any, key: int, reached: Any, row: int) -> None:
+    """A row reaches the interfaces of a key."""
+    width = reached.shape[1]
+    for w in range(width):
+        reached[row, w] |= words[key * width + w]
+
+
+@borrowing
+def sort_by_name(
+    rank: Any, batch: Any, first: int, last: int, is_text: bool, is_done: Any, counts: Any,
+    order: Any, rows: Any,
+) -> int:
+    """The strings, or the other attributes, of rows [first, last) that are not done, in the order
+    of their names' reach: the keys of a name then stay in the cache. rows[i] is the row of order[i],
+    from 0 on. Returns how many there are. `counts` is all 0 before, and of no use after.
+    """
+    names, text, row_at = batch.name, batch.text, batch.row_at
+    for row in range(first, last):
+        if not is_done[row - first]:
+            for j in range(row_at[row], row_at[row + 1]):
+                if (text[j] >= 0) == is_text:
+                    counts[rank[names[j]] + 1] += 1
+    for i in range(len(rank)):
+        counts[i + 1] += counts[i]
+    for row in range(first, last):
+        if not is_done[row - first]:
+            for j in range(row_at[row], row_at[row + 1]):
+                if (text[j] >= 0) == is_text:
+                    place = counts[rank[names[j]]]
+                    counts[rank[names[j]]] += 1
+                    order[place] = j
+                    rows[place] = row - first
+    return int(counts[len(rank)])
+
+
+@borrowing
+def cover(
+    masks: Any, strings: Any, batch: Any, texts: Any, order: Any, rows: Any, start: int, stop: int,
+    reached: Any, is_done: Any,
+) -> int:
+    """Set the bits of the filters of one constraint that attributes order[start:stop] satisfy: the
+    hot spot when interfaces are few.
+
+    reached[rows[i]] are the bits of a row, is_done[rows[i]] says whether they are everybody's.
+    Returns where to go on when `texts` has more room, or stop.
+    """
+    directory_at, kinds, domains = masks.directory_at, masks.kind, masks.domain
+    keys_at, keys, words, full = masks.keys_at, masks.keys, masks.words, masks.full
+    names, types, floors, places = batch.name, batch.type, batch.floor, batch.place
+    float_floors, float_places, text = batch.float_floor, batch.float_place, batch.text
+    text_begin, text_at, hits, limits = batch.text_begin, texts.at, texts.hits, texts.limits
+    for i in range(start, stop):
+        j, row = order[i], rows[i]
+        if is_done[row]:
+            continue
+        name, type, t = names[j], types[j], text[j]
+        if t >= 0:
+            if text_at[4 * t] < 0:
+                if limits[0] + limits[1] > len(hits):
+                    return i
+                settle(strings, texts, batch.text_blob, text_begin[t], text_begin[t + 1], t)
+            floors[j], places[j] = texts.floor[t], texts.place[t]
+        for d in range(directory_at[name], directory_at[name + 1]):
+            kind, domain = kinds[d], domains[d]
+            a, b = keys_at[d], keys_at[d + 1]
+            if kind == ANY:
+                if domain == EVERY or domain == type or (
+                    domain == NUMBER and (type == INT or type == FLOAT)
+                ):
+                    take(words, a, reached, row)
+            elif kind == ABSENT or not can_compare(type, domain):
+                continue
+            elif kind >= PREFIX:
+                run = 4 * t + kind - PREFIX
+                for k in range(text_at[run], text_at[run + 1]):
+                    at = upper_bound(keys, a, b, hits[k])
+                    if at > a and keys[at - 1] == hits[k]:
+                        take(words, at - 1, reached, row)
+            else:
+                if domain == FLOAT:
+                    a, b = span(kind, keys, a, b, float_floors[j], float_places[j])
+                else:
+                    a, b = span(kind, keys, a, b, floors[j], places[j])
+                if a == b:
+                    continue
+                take(words, b - 1 if kind == GT or kind == GE else a, reached, row)
+            if is_full(reached, row, full):
+                is_done[row] = 1
+                break
+    return stop
+
+
+@borrowing
+def cover_missing(
+    masks: Any, batch: Any, first: int, last: int, slot: Any, reached: Any, is_done: Any
+) -> None:
+    """The same for filters that ask for a name not to be there, in rows [first, last)."""
+    for row in range(first, last if len(masks.missing) else first):
+        if is_done[row - first]:
+            continue
+        for j in range(batch.row_at[row], batch.row_at[row + 1]):
+            slot[batch.name[j]] = j + 1
+        for i in range(len(masks.missing)):
+            if slot[masks.missing_name[i]] == 0:
+                key = masks.keys_at[masks.missing[i]]
+                take(masks.words, key, reached, row - first)
+        for j in range(batch.row_at[row], batch.row_at[row + 1]):
+            slot[batch.name[j]] = 0
+        is_done[row - first] = is_full(reached, row - first, masks.full)
+
+
+@borrowing
 def collect(
-    pivots: Any, batch: Any, texts: Any, row: int, slot: Any, bits: Any, summary: Any, ranges: Any,
-    interfaces: int, copying: bool, out: Any,
+    pivots: Any, strings: Any, batch: Any, texts: Any, row: int, slot: Any, bits: Any, summary: Any,
+    ranges: Any, matched: int, interfaces: int, copying: bool, out: Any,
 ) -> tuple[int, int]:
     """Everything filed under what the row has and lacks: matched filters and noted ranges."""
     directory_at, kinds, domains = pivots.directory_at, pivots.kind, pivots.domain
@@ -120,8 +242,8 @@ def collect(
     always, missing, missing_name = pivots.always, pivots.missing, pivots.missing_name
     names, types, floors, places = batch.name, batch.type, batch.floor, batch.place
     float_floors, float_places, text = batch.float_floor, batch.float_place, batch.text
-    text_at, hits = texts.at, texts.hits
-    matched = count = 0
+    text_begin, text_at, hits = batch.text_begin, texts.at, texts.hits
+    count = 0
     for i in range(len(always)):
         d = always[i]
         matched, count = note(
@@ -129,7 +251,11 @@ def collect(
             copying, out, matched,
         )
     for j in range(batch.row_at[row], batch.row_at[row + 1]):
-        name, type = names[j], types[j]
+        name, type, t = names[j], types[j], text[j]
+        if t >= 0:
+            if text_at[4 * t] < 0:
+                settle(strings, texts, batch.text_blob, text_begin[t], text_begin[t + 1], t)
+            floors[j], places[j] = texts.floor[t], texts.place[t]
         for d in range(directory_at[name], directory_at[name + 1]):
             kind, domain = kinds[d], domains[d]
             a, b = keys_at[d], keys_at[d + 1]
@@ -143,7 +269,7 @@ def collect(
             elif kind == ABSENT or not can_compare(type, domain):
                 continue
             elif kind >= PREFIX:
-                run = 3 * text[j] + kind - PREFIX
+                run = 4 * t + kind - PREFIX
                 for i in range(text_at[run], text_at[run + 1]):
                     at = upper_bound(keys, a, b, hits[i])
                     if at > a and keys[at - 1] == hits[i]:
@@ -261,31 +387,59 @@ def drain(bits: Any, summary: Any, out: Any, count: int) -> int:
 
 
 @borrowing
+def ranges_max(pivots: Any, batch: Any, first: int, last: int, room: int) -> int:
+    """The most ranges that attributes [first, last) can note; `room`: the hits of one text."""
+    noted = len(pivots.always) + len(pivots.missing)
+    for j in range(first, last):
+        name = batch.name[j]
+        noted += pivots.directory_at[name + 1] - pivots.directory_at[name]
+        if batch.text[j] >= 0:
+            noted += room
+    return noted
+
+
+@borrowing
 def forward(
-    pivots: Any, strings: Any, batch: Any, texts: Any, row: int, interfaces: int, copying: bool,
-    slot: Any, bits: Any, summary: Any, ranges: Any, ends: Any, out: Any,
+    pivots: Any, strings: Any, batch: Any, texts: Any, first: int, row: int, last: int, interfaces:
+    int, reach: int, copying: bool, reached: Any, is_done: Any, slot: Any, bits: Any, summary: Any,
+    ranges: Any, ends: Any, out: Any,
 ) -> int:
-    """Forward rows from `row` on while `out` has room; returns the row to go on with.
+    """Forward rows [row, last) while there is room in `out`, `texts` and `ranges`; returns the row to go on with.
 
     ends[r] is where the interfaces of row r end in `out`, relative to this call. With `copying`
-    they come in no order, and every interface must be filed once; without, ascending.
+    they come in no order, and every interface must be filed once; without, ascending. `reach`: how
+    many interfaces can match at all. reached[r - first] are the bits that `cover` gave row r, and
+    is_done says whether these are all.
     """
     count = 0
     names, row_at = batch.name, batch.row_at
-    while row < len(row_at) - 1 and count + interfaces <= len(out):
-        for j in range(row_at[row], row_at[row + 1]):
-            slot[names[j]] = j + 1
-        rows_out = out[count:]
-        matched, noted = collect(
-            pivots, batch, texts, row, slot, bits, summary, ranges, interfaces, copying, rows_out
-        )
-        if noted:
-            matched = check(
-                pivots, strings, batch, slot, bits, summary, ranges, noted, matched, interfaces,
+    width = reached.shape[1]
+    while row < last and count + interfaces <= len(out):
+        begin, end = row_at[row], row_at[row + 1]
+        matched, own = 0, row - first
+        for w in range(width):
+            bits[w] = reached[own, w]
+            matched += population(bits[w])
+            summary[0] = (ONE << np.uint64(width)) - ONE
+        if width == 0 or not is_done[own]:
+            if not has_room(texts, batch.text, begin, end):
+                break
+            if ranges_max(pivots, batch, begin, end, texts.limits[1]) > len(ranges):
+                break
+            for j in range(begin, end):
+                slot[names[j]] = j + 1
+            rows_out = out[count:]
+            matched, noted = collect(
+                pivots, strings, batch, texts, row, slot, bits, summary, ranges, matched, reach,
                 copying, rows_out,
             )
-        for j in range(row_at[row], row_at[row + 1]):
-            slot[names[j]] = 0
+            if noted:
+                matched = check(
+                    pivots, strings, batch, slot, bits, summary, ranges, noted, matched, reach,
+                    copying, rows_out,
+                )
+            for j in range(begin, end):
+                slot[names[j]] = 0
         count = count + matched if copying else drain(bits, summary, out, count)
         ends[row] = count
         row += 1
@@ -293,25 +447,22 @@ def forward(
 
 
 @borrowing
-def ranges_max(pivots: Any, batch: Any, texts: Any) -> int:
-    """The most ranges that a row of the batch can note."""
-    most = 0
-    for row in range(len(batch.row_at) - 1):
-        noted = 0
-        for j in range(batch.row_at[row], batch.row_at[row + 1]):
-            name = batch.name[j]
-            noted += pivots.directory_at[name + 1] - pivots.directory_at[name]
-            text = batch.text[j]
-            if text >= 0:
-                noted += texts.at[3 * text + 3] - texts.at[3 * text]
-        most = max(most, noted)
-    return most + len(pivots.always) + len(pivots.missing)
+def unite_rays(kinds: Any, keys_at: Any, width: int, words: Any) -> None:
+    """Unite the bits of rays along their keys: upwards those of > and >=, downwards the others."""
+    for d in range(len(kinds)):
+        low, high = keys_at[d], keys_at[d + 1]
+        if kinds[d] == GT or kinds[d] == GE:
+            for i in range((low + 1) * width, high * width):
+                words[i] |= words[i - width]
+        elif kinds[d] == LT or kinds[d] == LE:
+            for i in range((high - 1) * width - 1, low * width - 1, -1):
+                words[i] |= words[i + width]
 
 
 @allocating
 def forward_one(
-    pivots: Any, strings: Any, attributes: Any, text: Any, interfaces: int, slot: Any, bits: Any,
-    summary: Any, out: Any,
+    pivots: Any, strings: Any, attributes: Any, text: Any, interfaces: int, slot: Any,
+    bits: Any, summary: Any, out: Any,
 ) -> int:
     """Forward one message; returns how many interfaces are in `out`, ascending.
 
@@ -319,7 +470,6 @@ def forward_one(
     its string in `text`, or -1.
     """
     count = len(attributes)
-    floors, places = attributes[:, 2].copy(), attributes[:, 3].astype(np.uint8)
     texts = np.full(count, -1, np.int32)
     text_begin = np.zeros(count + 1, np.int64)
     found, longest = 0, 0
@@ -330,34 +480,25 @@ def forward_one(
             text_begin[found] = attributes[j, 7]
             longest = max(longest, attributes[j, 7] - attributes[j, 6])
     room = hits_max(strings, longest)
-    hits = np.empty(found * room + 1, np.int32)
-    at = np.zeros(3 * found + 1, np.int64)
-    sums, powers = np.empty(longest + 1, np.uint64), np.empty(longest + 1, np.uint64)
+    powers = np.empty(longest + 1, np.uint64)
     powers[0] = ONE
     for i in range(longest):
         powers[i + 1] = powers[i] * BASE
-    ends = np.zeros(3, np.int64)
-    used = 0
-    for j in range(count):
-        t = texts[j]
-        if t >= 0:
-            floors[j], places[j] = resolve_text(
-                strings, text, attributes[j, 6], attributes[j, 7], sums, powers, hits[used:], ends
-            )
-            at[3 * t + 1] = used + ends[0]
-            at[3 * t + 2] = used + ends[1]
-            at[3 * t + 3] = used + ends[2]
-            used += ends[2]
     batch = Batch(
         np.array([0, count]), attributes[:, 0].astype(np.int32), attributes[:, 1].astype(np.uint8),
-        floors, places, attributes[:, 4].copy(), attributes[:, 5].astype(np.uint8), texts, text,
-        text_begin,
+        attributes[:, 2].copy(), attributes[:, 3].astype(np.uint8), attributes[:, 4].copy(),
+        attributes[:, 5].astype(np.uint8), texts, text, text_begin,
     )
-    resolved = Texts(at, hits)
-    ranges = np.empty((ranges_max(pivots, batch, resolved), 2), np.int64)
+    unresolved = Texts(
+        np.full(4 * found, -1, np.int64), np.empty(found * room + 1, np.int32),
+        np.zeros(found, np.int64), np.zeros(found, np.uint8), np.array([0, room]),
+        np.empty(longest + 1, np.uint64), powers,
+    )
+    ranges = np.empty((ranges_max(pivots, batch, 0, count, room), 2), np.int64)
     row_ends = np.zeros(1, np.int64)
+    nothing, undone = np.empty((1, 0), np.uint64), np.zeros(1, np.uint8)
     forward(
-        pivots, strings, batch, resolved, 0, interfaces, False, slot, bits, summary, ranges,
-        row_ends, out,
+        pivots, strings, batch, unresolved, 0, 0, 1, interfaces, interfaces, False, nothing, undone,
+        slot, bits, summary, ranges, row_ends, out,
     )
     return row_ends[0]

@@ -12,7 +12,7 @@ import numpy as np
 
 from palio.matching.codes import BETWEEN, EXACT
 from palio.matching.constraint_kernels import compare, same
-from palio.matching.jit import allocating, borrowing
+from palio.matching.jit import borrowing
 
 BASE = np.uint64(0x9E3779B97F4A7C15)
 ONE = np.uint64(1)
@@ -140,30 +140,42 @@ def hits_max(strings: Any, length: int) -> int:
         size = strings.part_lengths[i]
         if size <= length:
             parts += length - size + 1
+    parts = min(parts, len(strings.uses))
     return len(strings.prefix_lengths) + len(strings.suffix_lengths) + parts
 
 
-@allocating
-def resolve(
-    strings: Any, blob: Any, begin: Any, floor: Any, place: Any, starts: Any, hits: Any, sums: Any,
-    powers: Any, buffer: Any,
-) -> int:
-    """Resolve all texts; starts[3 i + k] is where hits of kind k of text i begin. Returns how
-    many hits there are, or -1 - needed when `hits` is too short."""
-    count = 0
-    ends = np.zeros(3, np.int64)
-    for i in range(len(begin) - 1):
-        rank, where = resolve_text(
-            strings, blob, begin[i], begin[i + 1], sums, powers, buffer, ends
-        )
-        floor[i] = rank
-        place[i] = where
-        starts[3 * i] = count
-        starts[3 * i + 1] = count + ends[0]
-        starts[3 * i + 2] = count + ends[1]
-        if count + ends[2] <= len(hits):
-            for k in range(ends[2]):
-                hits[count + k] = buffer[k]
-        count += ends[2]
-    starts[3 * (len(begin) - 1)] = count
-    return count if count <= len(hits) else -1 - count
+@borrowing
+def settle(strings: Any, texts: Any, blob: Any, begin: int, end: int, t: int) -> None:
+    """Look text t up, which lies in blob[begin:end]; `texts.hits` has room for what is found."""
+    used = texts.limits[0]
+    at = texts.at[4 * t : 4 * t + 4]
+    texts.floor[t], texts.place[t] = resolve_text(
+        strings, blob, begin, end, texts.sums, texts.powers, texts.hits[used:], at[1:]
+    )
+    at[0] = used
+    for i in range(1, 4):
+        at[i] += used
+    texts.limits[0] = at[3]
+
+
+@borrowing
+def settle_all(strings: Any, texts: Any, blob: Any, begin: Any, first: int) -> int:
+    """Look all texts up from the first on, as far as there is room; returns the next."""
+    for t in range(first, len(begin) - 1):
+        if texts.limits[0] + texts.limits[1] > len(texts.hits):
+            return t
+        settle(strings, texts, blob, begin[t], begin[t + 1], t)
+    return len(begin) - 1
+
+
+@borrowing
+def has_room(texts: Any, text: Any, first: int, last: int) -> bool:
+    """Is there room for the hits of attributes [first, last), whatever they are?"""
+    needed = (last - first) * texts.limits[1]
+    if texts.limits[0] + needed <= len(texts.hits):
+        return True
+    needed = 0
+    for j in range(first, last):
+        if text[j] >= 0 and texts.at[4 * text[j]] < 0:
+            needed += texts.limits[1]
+    return texts.limits[0] + needed <= len(texts.hits)
