@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from palio.matching import codes, pivot_kernels
+from palio.matching import codes, mask_kernels
 from palio.matching.arrays import Batch, Masks, Pivots, Strings, Texts
 from palio.matching.columns import Ints
 from palio.matching.encoding import with_room
@@ -35,7 +35,7 @@ def build_masks(pivots: Pivots, interfaces: int) -> Masks | None:
     own = directory[order][first]
     keys_at = np.append(first, len(order)).astype(np.int32)
     words = bits[order].reshape(-1)
-    pivot_kernels.unite_rays(pivots.kind[own], keys_at, width, words)
+    mask_kernels.unite_rays(pivots.kind[own], keys_at, width, words)
     missing = np.flatnonzero(pivots.kind[own] == codes.ABSENT)
     everyone = np.arange(len(pivots.directory_at))
     return Masks(
@@ -115,15 +115,15 @@ def cover_rows(
     order, rows = np.empty(attributes, np.int64), np.empty(attributes, np.int32)
     for is_text in (False, True):  # numbers are often enough, and no string is looked up
         counts = np.zeros(len(masks.rank) + 1, np.int64)
-        count = pivot_kernels.sort_by_name(
+        count = mask_kernels.sort_by_name(
             masks.rank, batch, first, last, is_text, is_done, counts, order, rows
         )
         done = 0
         while done < count:
-            done = pivot_kernels.cover(
+            done = mask_kernels.cover(
                 masks, strings, batch, texts, order, rows, done, count, reached, is_done
             )
             if done < count:
                 texts = with_room(texts)
-    pivot_kernels.cover_missing(masks, batch, first, last, slot, reached, is_done)
+    mask_kernels.cover_missing(masks, batch, first, last, slot, reached, is_done)
     return texts, reached, is_done
