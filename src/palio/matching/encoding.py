@@ -40,7 +40,7 @@ def float_floor(value: int) -> tuple[int, int]:
 
 
 def encode_message(names: Mapping[str, int], message: Mapping[str, Value]) -> tuple[Any, Any]:
-    """One message for `pivot_kernels.forward_one`: a matrix of attributes, and the bytes of strings."""
+    """One message for `single_kernels.forward_one`: a matrix of attributes, and the bytes of strings."""
     flat: list[int] = []  # one row after the other: numpy reads a flat list fastest
     texts: list[bytes] = []
     end = 0

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from palio.matching import pivot_kernels
+from palio.matching import pivot_kernels, single_kernels
 from palio.matching.arrays import Batch, Pivots, Strings
 from palio.matching.arrow_encoding import encode_attributes, encode_map, encode_wide
 from palio.matching.columns import Columns, Ints
@@ -100,7 +100,7 @@ class PivotEngine:
         """The interfaces of one message."""
         scratch = self._scratch()
         attributes, text = encode_message(self._positions, message)
-        found = pivot_kernels.forward_one(
+        found = single_kernels.forward_one(
             self.pivots, self.strings, attributes, text, self._interfaces, *scratch
         )
         return scratch[-1][:found]
