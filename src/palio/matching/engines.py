@@ -13,14 +13,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from palio.matching import pivot_kernels, single_kernels
+from palio.matching import pivot_kernels
 from palio.matching.arrays import Batch, Pivots, Strings
 from palio.matching.arrow_encoding import encode_attributes, encode_map, encode_wide
 from palio.matching.columns import Columns, Ints
 from palio.matching.decoding import pivot_predicates
-from palio.matching.encoding import encode_message, encode_messages, resolve_texts
+from palio.matching.encoding import encode_messages, resolve_texts
 from palio.matching.json_encoding import NameIndex, encode_json
 from palio.matching.pivot import build_pivots, build_strings
+from palio.matching.single import Single
 from palio.model.predicate import Predicate
 from palio.model.values import Value
 
@@ -30,8 +31,8 @@ _ROOM = 1 << 16  # interfaces of an output buffer, at least
 class Engine(Protocol):
     """What a matching engine does."""
 
-    def match_one(self, message: Mapping[str, Value]) -> Ints:
-        """The interfaces of one message; valid until this thread's next call."""
+    def match_one(self, message: Mapping[str, Any]) -> Ints:
+        """The interfaces of one message: a Message, or a dict, which is checked here."""
         ...
 
     def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
@@ -96,14 +97,13 @@ class PivotEngine:
     def _name_index(self) -> NameIndex:
         return NameIndex.of(self._positions)
 
-    def match_one(self, message: Mapping[str, Value]) -> Ints:
+    def match_one(self, message: Mapping[str, object]) -> Ints:
         """The interfaces of one message."""
-        scratch = self._scratch()
-        attributes, text = encode_message(self._positions, message)
-        found = single_kernels.forward_one(
-            self.pivots, self.strings, attributes, text, self._interfaces, *scratch
-        )
-        return scratch[-1][:found]
+        return self._single.match(message)
+
+    @cached_property
+    def _single(self) -> Single:
+        return Single(self.names, self._interfaces, self.pivots, self.strings)
 
     def _scratch(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Arrays of this thread that kernels leave as they found them: slot, bits, summary, out."""
