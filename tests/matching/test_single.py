@@ -144,9 +144,8 @@ def test_threads_do_not_disturb_each_other() -> None:
     wrong: list[int] = []
 
     def work(first: int) -> None:
-        for i in [*range(first, len(messages)), *range(first)] * 5:
-            if table.forward(messages[i]) != expected[i]:
-                wrong.append(i)
+        order = [*range(first, len(messages)), *range(first)] * 5
+        wrong.extend(i for i in order if table.forward(messages[i]) != expected[i])
 
     threads = [threading.Thread(target=work, args=(10 * i,)) for i in range(8)]
     for thread in threads:

@@ -70,7 +70,7 @@ class _Desk:
 
     def _make_room(self, words: int) -> None:
         self.words = np.zeros(words, np.int64)
-        self._bytes = memoryview(self.words).cast("B")
+        self._bytes = self.words.data.cast("B")
 
     def take(self, flat: list[int], doubles: list[float], text: bytes) -> None:
         """Write a message; `single_kernels` draws it."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray
+from numba.np.numpy_support import carray
 
 from palio.matching.arrays import Batch, Pivots, Strings, Texts
 from palio.matching.bits import pointer, read_only

@@ -161,13 +161,10 @@ class ForwardingTable:
         plain = type(message) is dict  # engines take these as they are, which is quicker
         found = self._engine.match_one(message if plain else as_message(message))
         names, count = self._listed, len(self._listed)
-        if not self._history.added:
-            return names.take(found).tolist()
-        known = np.searchsorted(found, count)
-        return [
-            *names.take(found[:known]).tolist(),
-            *(self._fresh[i - count] for i in found[known:]),
-        ]
+        known = np.searchsorted(found, count) if self._history.added else len(found)
+        result: list[str] = names.take(found[:known]).tolist()
+        result += [self._fresh[i - count] for i in found[known:]]
+        return result
 
     def forward_batch(
         self,
