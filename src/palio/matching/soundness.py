@@ -13,13 +13,16 @@ What is merely untrue (keys that are not sorted, a wrong hash) makes wrong answe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from palio.matching import file_kernels
+from palio.matching import codes, file_kernels
 from palio.matching.arrays import Pivots, Strings
 from palio.matching.columns import Ints
+from palio.model.ranges import float_key
+from palio.model.values import INT_MAX, INT_MIN, TIME_MAX, TIME_MIN
 
 # The types and the columns of arrays; all others are of int32 and have one dimension.
 _TYPES = {
@@ -31,6 +34,18 @@ _TYPES = {
     "strings.hash": "<u8",
 }
 _COLUMNS = {"pivots.entries": 5, "pivots.rest": 3}
+
+_ORDERED = (codes.EQ, codes.NE, codes.LT, codes.LE, codes.GT, codes.GE)
+_TEXT = tuple(range(codes.PREFIX, codes.NOT_CONTAINS + 1))
+_INLINE = (*_ORDERED, codes.IN, *_TEXT)
+_FILED = tuple(op for op in (*_ORDERED, *_TEXT) if op not in codes.KEPT_INLINE)
+_DOMAINS = {  # with their least and greatest keys; how many strings there are is up to the table
+    codes.BOOL: (0, 1),
+    codes.INT: (INT_MIN, INT_MAX),
+    codes.FLOAT: (float_key(-math.inf), float_key(math.nan)),
+    codes.TIME: (TIME_MIN, TIME_MAX),
+    codes.STRING: (0, -1),
+}
 
 ARRAYS: tuple[str, ...] = (
     *(f"pivots.{field}" for field in Pivots._fields),
@@ -66,17 +81,40 @@ def _checks(
         yield f"pivots.{array}", sound
     for array, sound in _number_checks(pivots, names, interfaces):
         yield f"pivots.{array}", sound
-    yield "pivots.kind", file_kernels.has_sound_directories(pivots, count)
-    checked = np.zeros(len(pivots.set_split), np.uint8)
+    filed = _bounds(_FILED, (*_DOMAINS, codes.NUMBER), count, 0)
+    yield "pivots.kind", file_kernels.has_sound_directories(pivots, *filed)
+    inline = _bounds(_INLINE, tuple(_DOMAINS), count, len(pivots.set_split))
+    known = np.zeros(len(pivots.set_split), np.uint8)
     for array, head, rows in (("entries", 2, pivots.entries), ("rest", 0, pivots.rest)):
         yield (
             f"pivots.{array}",
-            file_kernels.has_sound_constraints(rows, head, pivots, names, count, checked),
+            file_kernels.has_sound_constraints(rows, head, pivots, names, count, *inline, known),
         )
     yield "pivots.rest", not len(pivots.rest) or bool(pivots.rest[-1, 0] & 1)
     yield "pivots.once", len(pivots.once) == 1
     seen = np.zeros(interfaces, np.uint8)
     yield "pivots.once", not pivots.once[0] or file_kernels.is_once(pivots, seen)
+
+
+def _bounds(
+    ops: tuple[int, ...], types: tuple[int, ...], strings: int, sets: int
+) -> tuple[Ints, Ints]:
+    """The least and the greatest key of each operator and domain; none for what there is not."""
+    low, high = np.ones(128, np.int64), np.zeros(128, np.int64)
+    for op in ops:
+        for domain in (codes.STRING,) if op in _TEXT else _DOMAINS:
+            way = op << 3 | domain
+            low[way], high[way] = _DOMAINS[domain]
+            if op == codes.IN:
+                low[way], high[way] = 0, sets - 1
+            elif domain == codes.STRING:
+                high[way] = strings - 1
+    for op, domain in [
+        *((codes.ANY, d) for d in (*types, codes.EVERY)),
+        (codes.ABSENT, codes.EVERY),
+    ]:
+        low[op << 3 | domain], high[op << 3 | domain] = INT_MIN, INT_MAX
+    return low, high
 
 
 def _string_checks(strings: Strings) -> Iterator[tuple[str, bool]]:
