@@ -127,7 +127,9 @@ def forward_one(
     texts = resolve_one(strings, batch)
     ranges = np.empty((ranges_max(pivots, batch, texts), 2), np.int64)
     ends = np.zeros(1, np.int64)
+    first, copying = batch.row_at[0], count < 0  # not 0 and False: with literals numba compiles anew
     forward(
-        pivots, strings, batch, texts, 0, interfaces, False, slot, bits, summary, ranges, ends, out
+        pivots, strings, batch, texts, first, interfaces, copying, slot, bits, summary, ranges,
+        ends, out,
     )
     return ends[0]
