@@ -198,6 +198,13 @@ def test_the_wrong_array_is_named(tmp_path: Path, array: str, at: int, value: in
     assert f"{path}: the array {array} is not that of a table" in str(error.value)
 
 
+def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path, {"a": "x = 1 AND y = 1"})
+    path.write_bytes(damage(path.read_bytes(), "names.blob", 1, ord("x")))
+    with pytest.raises(InvalidFile, match=r"the array names\.blob"):
+        ForwardingTable.load(path)
+
+
 def test_a_full_hash_table_is_refused(tmp_path: Path) -> None:
     path = saved(tmp_path, ENTRIES)
     content = bytearray(path.read_bytes())

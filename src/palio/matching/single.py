@@ -11,7 +11,7 @@ errors that `Message` gives.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -31,7 +31,7 @@ class Single:
     """Forwards single messages through the arrays of a table."""
 
     def __init__(
-        self, names: Iterable[str], interfaces: int, pivots: Pivots, strings: Strings
+        self, names: Sequence[str], interfaces: int, pivots: Pivots, strings: Strings
     ) -> None:
         self._heads = {name: i << codes.TYPE_BITS for i, name in enumerate(names)}
         self._interfaces = interfaces

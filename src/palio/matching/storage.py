@@ -126,13 +126,16 @@ def load(path: Path) -> tuple[PivotEngine, pa.StringArray]:
     if int(checksum(np.frombuffer(view, np.uint64)[3:])) != expected:
         raise InvalidFile(f"{path}: the file is damaged; its checksum is wrong")
     arrays = _arrays(path, view, view[_HEAD.size : _HEAD.size + length])
-    names, interfaces = (_unpacked(path, name, arrays) for name in ("names", "interfaces"))
+    names = _unpacked(path, "names", arrays).to_pylist()
+    interfaces = _unpacked(path, "interfaces", arrays)
+    if len(set(names)) < len(names):
+        raise _unsound(path, "names.blob")
     wrong = soundness.first_unsound(arrays, len(names), len(interfaces))
     if wrong is not None:
         raise _unsound(path, wrong)
     pivots = Pivots(*(arrays[f"pivots.{field}"] for field in Pivots._fields))
     strings = Strings(*(arrays[f"strings.{field}"] for field in Strings._fields))
-    return PivotEngine(names.to_pylist(), len(interfaces), strings, pivots), interfaces
+    return PivotEngine(names, len(interfaces), strings, pivots), interfaces
 
 
 def _unsound(path: Path, array: str) -> InvalidFile:
