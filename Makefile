@@ -5,6 +5,7 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+WARM := $(VENV)/.warm
 
 # The stamp holds the folder it was made in: an environment that was copied or moved is rebuilt.
 ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
@@ -17,13 +18,13 @@ endif
 help: ## Show this table
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
-setup: $(STAMP) ## Make .venv with the package, every extra and the tools
+setup: $(STAMP) $(WARM) ## Make .venv with the package, every extra and the tools
 	@echo "setup: $(VENV) is ready"
 
-demo: $(STAMP) ## See it work
+demo: $(WARM) ## See it work
 	@$(BIN)/palio demo
 
-test: $(STAMP) ## Run the tests (a few minutes)
+test: $(WARM) ## Run the tests (a few minutes)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not slow and not fuzz"
 
 check: $(STAMP) ## Check format, lint, types and layers
@@ -32,7 +33,7 @@ check: $(STAMP) ## Check format, lint, types and layers
 	@echo "mypy" && $(BIN)/mypy
 	@echo "lint-imports" && $(BIN)/lint-imports
 
-bench: $(STAMP) ## Measure
+bench: $(WARM) ## Measure
 	@$(BIN)/python -m palio.lab.bench_model
 	@$(BIN)/palio bench forward --filters 100000 --engine pivot --engine counting
 	@$(BIN)/palio bench forward --filters 100000 --interfaces 20 --engine pivot --engine counting
@@ -59,6 +60,11 @@ $(STAMP): $(BIN)/uv requirements.txt pyproject.toml
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@command -v java >/dev/null || echo "setup: note: no java found; the Spark parts need Java 17 or newer"
 	@printf '%s\n' "$(CURDIR)" > $(STAMP)
+
+# Kernels are compiled into each other: a change in any of these files makes all anew.
+$(WARM): $(STAMP) $(wildcard src/palio/matching/*.py)
+	@$(BIN)/palio warm
+	@touch $(WARM)
 
 # uv comes with the version and the hashes that requirements.txt pins.
 $(BIN)/uv: requirements.txt $(STALE)

@@ -65,7 +65,10 @@ def match(
     chosen = dict(_pair(entry) for entry in types or [])
     entries = list(files.read_predicates(predicates))
     # Kernels are compiled at their first use, which is not worth it for a handful of predicates.
-    table = ForwardingTable.compile(entries, "naive" if len(entries) <= 100 else "pivot")
+    few = len(entries) <= 100
+    if not few:
+        _announce_compiling()
+    table = ForwardingTable.compile(entries, "naive" if few else "pivot")
     rows = files.read_messages(messages, chosen)
     for row, message in enumerate(_progress(rows, "matching", files.count_rows(messages))):
         interfaces = table.forward(message)
@@ -74,6 +77,24 @@ def match(
             if not brief:
                 line["message"] = json.loads(message.to_json())
             print(json.dumps(line, ensure_ascii=False))
+
+
+def _announce_compiling() -> None:
+    """Say why a command takes so long, when it is the first one after a change."""
+    from palio.matching import warmup
+
+    reason = warmup.waiting()
+    if reason is not None:
+        print(f"palio: {reason}", file=sys.stderr, flush=True)
+
+
+@app.command()
+def warm() -> None:
+    """Compile the kernels now, so that no other command has to: after installing, in an image."""
+    from palio.matching import warmup
+
+    _announce_compiling()
+    warmup.warm()
 
 
 def _pair(entry: str) -> tuple[str, str]:
@@ -164,6 +185,7 @@ def demo(
     """Route a year of real flights to subscriptions and show what went where."""
     from palio.lab import demo as lab_demo
 
+    _announce_compiling()
     lab_demo.run(Console(), subscriptions, messages)
 
 
@@ -187,6 +209,7 @@ def bench_forward(
 
     if interfaces != "all" and not interfaces.isdigit():
         raise PalioError(f"--interfaces takes a number or all, got {interfaces!r}")
+    _announce_compiling()
     errors = Console(stderr=True)
     with errors.status("starting") as status:
         results = list(

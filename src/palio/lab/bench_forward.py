@@ -2,7 +2,8 @@
 
 Ratios within one run hold on a noisy machine; absolute times do not. Messages are encoded once,
 before the clock runs; what is measured is the kernel on a batch, with each distinct string looked
-up once. The time of an engine is the median over the repeats.
+up once. For pivot also: `rows_us`, Arrow rows in and interface ids out, with encoding; `single_us`,
+forward(dict), names out, one message at a time. All are medians over the repeats, in us a message.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
@@ -23,6 +25,7 @@ from palio.matching.constraint_rows import from_constraint_rows
 from palio.matching.counting import CountingEngine
 from palio.matching.engines import PivotEngine
 from palio.matching.naive import NaiveEngine
+from palio.matching.table import ForwardingTable
 from palio.model.message import Message
 
 
@@ -40,6 +43,8 @@ class Result:
     matches_per_message: float
     build_s: float
     table_bytes: int
+    rows_us: float | None
+    single_us: float | None
 
     def row(self) -> dict[str, object]:
         return asdict(self)
@@ -89,25 +94,32 @@ def run(
         raise InvalidValue(f"no engine {unknown[0]!r}; there are {', '.join(ENGINES)}")
     progress(f"drawing {filters:,} filters")
     load = workloads.WORKLOADS[workload](filters, interfaces, messages, seed=seed)
-    sent = [Message(m) for m in workloads.message_dicts(load)]
+    dicts = workloads.message_dicts(load)
+    sent = [Message(m) for m in dicts]
     columns = from_constraint_rows(load.constraints)
-    built: dict[str, tuple[Any, Any, float]] = {}
+    built: dict[str, tuple[Any, float]] = {}
+    runners: dict[tuple[str, str], Callable[[], int]] = {}
     for name in engines:
         progress(f"building {name}")
         started = time.perf_counter()
         engine = ENGINES[name](columns, rounds)
         seconds = time.perf_counter() - started
-        built[name] = engine, _runner(engine, sent), seconds
-    times: dict[str, list[float]] = {name: [] for name in engines}
+        built[name] = engine, seconds
+        runners[name, "kernel"] = _runner(engine, sent)
+        if isinstance(engine, PivotEngine):
+            runners[name, "rows"] = _rows_runner(engine, load)
+            runners[name, "single"] = _single_runner(engine, columns.interfaces, dicts)
+    times: dict[tuple[str, str], list[float]] = {key: [] for key in runners}
     matches: dict[str, int] = {}
     for turn in range(repeats + 1):  # the first turn compiles and warms up
-        for name, (_, forward, _) in built.items():
-            progress(f"forwarding, turn {turn} of {repeats}: {name}")
+        for key, forward in runners.items():
+            progress(f"forwarding, turn {turn} of {repeats}: {key[0]}")
             started = time.perf_counter()
-            matches[name] = forward()
+            matches[key[0]] = forward()
             if turn:
-                times[name].append(time.perf_counter() - started)
-    for name, (engine, _, seconds) in built.items():
+                times[key].append(time.perf_counter() - started)
+    us = {key: statistics.median(found) / len(sent) * 1e6 for key, found in times.items()}
+    for name, (engine, seconds) in built.items():
         yield Result(
             workload=workload,
             engine=name,
@@ -115,10 +127,12 @@ def run(
             constraints=load.constraints.num_rows,
             interfaces=len(columns.interfaces),
             messages=len(sent),
-            us_per_message=statistics.median(times[name]) / len(sent) * 1e6,
+            us_per_message=us[name, "kernel"],
             matches_per_message=matches[name] / len(sent),
             build_s=seconds,
             table_bytes=int(getattr(engine, "nbytes", 0)),
+            rows_us=us.get((name, "rows")),
+            single_us=us.get((name, "single")),
         )
 
 
@@ -130,6 +144,20 @@ def _runner(engine: Any, messages: list[Message]) -> Callable[[], int]:
     if isinstance(engine, PivotEngine):
         return lambda: len(engine.match_batch(batch, ordered=False)[1])
     return lambda: len(engine.match_batch(batch)[1])
+
+
+def _rows_runner(engine: PivotEngine, load: workloads.Workload) -> Callable[[], int]:
+    """The same from Arrow rows, encoding included."""
+    layout, column = ("attributes", "attributes") if load.is_sparse else ("wide", "")
+    return lambda: len(engine.match_rows(load.messages, layout, column)[1])
+
+
+def _single_runner(
+    engine: PivotEngine, interfaces: list[str], messages: list[dict[str, Any]]
+) -> Callable[[], int]:
+    """The same one by one, from dicts to names."""
+    table = ForwardingTable(engine, pa.array(interfaces, pa.string()))
+    return lambda: sum(len(table.forward(message)) for message in messages)
 
 
 def show(console: Console, results: list[Result]) -> None:
@@ -152,3 +180,11 @@ def show(console: Console, results: list[Result]) -> None:
             f"{r.table_bytes / r.constraints:.1f}" if r.table_bytes else "",
         )
     console.print(table)
+    for r in results:
+        if r.rows_us is not None and r.single_us is not None:
+            console.print(
+                f"{r.engine}, Arrow rows with encoding: {r.rows_us:,.1f} us a message; "
+                f"forward(dict): {r.single_us:,.1f} us, "
+                f"{r.single_us - r.us_per_message:,.1f} over the kernel",
+                highlight=False,
+            )

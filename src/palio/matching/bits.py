@@ -1,4 +1,4 @@
-"""Machine instructions that numba does not offer: count bits and trailing zeros, prefetch."""
+"""What numba does not offer: some machine instructions, and arrays from addresses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
 
@@ -52,3 +53,23 @@ def prefetch(_typing_context: Any, array: Any, row: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate
+
+
+@intrinsic
+def pointer(_typing_context: Any, address: Any) -> Any:
+    """An address as a pointer, for `numba.carray`."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), generate
+
+
+@intrinsic
+def read_only(_typing_context: Any, array: Any) -> Any:
+    """The same array with the type of one that cannot be written, so that kernels are shared."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return impl_ret_borrowed(context, builder, signature.return_type, arguments[0])
+
+    return array.copy(readonly=True)(array), generate

@@ -18,6 +18,7 @@ TIME: Final = 3
 STRING: Final = 4
 NUMBER: Final = 5  # of `any`: int or float
 EVERY: Final = 7  # of `any`: whatever it is
+TYPE_BITS: Final = 3  # that hold a domain
 
 DOMAIN: Final = {
     Type.BOOL: BOOL,

@@ -36,6 +36,7 @@ from palio.matching.encoding import encode_messages, unresolved, with_room
 from palio.matching.engines import encode_rows
 from palio.matching.json_encoding import NameIndex
 from palio.matching.pivot import build_strings
+from palio.model.message import as_message
 from palio.model.predicate import Predicate
 from palio.model.values import Value
 
@@ -138,9 +139,9 @@ class CountingEngine:
         """Offsets (one more than messages) and interfaces."""
         return self.match_batch(self.encode(messages))
 
-    def match_one(self, message: Mapping[str, Value]) -> Ints:
+    def match_one(self, message: Mapping[str, object]) -> Ints:
         """The interfaces of one message."""
-        return self.match([message])[1]
+        return self.match([as_message(message)])[1]
 
     def match_rows(self, rows: Any, layout: str, column: str) -> tuple[Ints, Ints]:
         """The interfaces of Arrow rows; `layout` says where the attributes are."""

@@ -40,29 +40,6 @@ def float_floor(value: int) -> tuple[int, int]:
     return (key - 1 if nearest > value else key), codes.BETWEEN
 
 
-def encode_message(names: Mapping[str, int], message: Mapping[str, Value]) -> tuple[Any, Any]:
-    """One message for `pivot_kernels.forward_one`: a matrix of attributes, and the bytes of strings."""
-    flat: list[int] = []  # one row after the other: numpy reads a flat list fastest
-    texts: list[bytes] = []
-    end = 0
-    for name, value in message.items():
-        number = names.get(name)
-        if number is None:
-            continue
-        if isinstance(value, str):
-            text = value.encode()
-            texts.append(text)
-            flat += (number, codes.STRING, 0, 0, 0, 0, end, end + len(text))
-            end += len(text)
-        else:
-            flat += (number, *encode_value(value), -1, -1)
-    blob = b"".join(texts)
-    return (
-        np.array(flat, np.int64).reshape(-1, 8),
-        np.frombuffer(blob or b"\0", np.uint8),
-    )
-
-
 def encode_value(value: Value) -> tuple[int, int, int, int, int]:
     """Type, floor and place, and for numbers those in FLOAT; strings are not encoded here."""
     if isinstance(value, bool):

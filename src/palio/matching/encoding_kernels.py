@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from palio.matching.codes import BELOW, BETWEEN, EXACT, FLOAT, INT, STRING
+from palio.matching.jit import borrowing
 
 INT_MAX = np.int64(2**63 - 1)
 INT_MIN = np.int64(-(2**63))
@@ -26,12 +26,12 @@ MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 GOOD = -1  # of place_entries: no bad entry
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def is_set(bitmap: Any, position: int) -> bool:
     return (bitmap[position >> 3] >> (position & 7)) & 1 != 0
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def count_valid(bitmap: Any, shift: int, counts: Any) -> None:
     """Add one to the count of each row whose value is there."""
     for i in range(len(counts)):
@@ -39,7 +39,7 @@ def count_valid(bitmap: Any, shift: int, counts: Any) -> None:
             counts[i] += 1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def place_column(
     bitmap: Any, shift: int, nullable: bool, number: int, cursor: Any, at: Any, name: Any
 ) -> None:
@@ -54,7 +54,7 @@ def place_column(
             cursor[i] = to + 1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def place_entries(
     begin: Any, rows: Any, code: Any, valid: Any, number: Any, last: Any, row_at: Any, at: Any
 ) -> int:
@@ -83,14 +83,14 @@ def place_entries(
     return GOOD
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def fill_names(at: Any, code: Any, number: Any, name: Any) -> None:
     for i in range(len(at)):
         if at[i] >= 0:
             name[at[i]] = number[code[i]]
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def fill_values(at: Any, raw: Any, kind: int, type: Any, floor: Any, text: Any) -> None:
     """Bools, ints and doubles."""
     for i in range(len(at)):
@@ -101,7 +101,7 @@ def fill_values(at: Any, raw: Any, kind: int, type: Any, floor: Any, text: Any) 
             text[to] = -1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def fill_texts(at: Any, raw: Any, base: int, type: Any, floor: Any, text: Any) -> None:
     """Positions among distinct strings that begin at `base` in the batch."""
     for i in range(len(at)):
@@ -112,7 +112,7 @@ def fill_texts(at: Any, raw: Any, base: int, type: Any, floor: Any, text: Any) -
             text[to] = base + raw[i]
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def fill_mixed(at: Any, code: Any, kind: Any, raw: Any, type: Any, floor: Any, text: Any) -> None:
     """Values of several types: raw[kind, code] is what a distinct text is as that type."""
     for i in range(len(at)):
@@ -124,7 +124,7 @@ def fill_mixed(at: Any, code: Any, kind: Any, raw: Any, type: Any, floor: Any, t
             text[to] = found if kind[i] == STRING else -1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def mark_used(at: Any, code: Any, kind: Any, used: Any) -> None:
     """Which distinct texts are read as which type."""
     for i in range(len(at)):
@@ -132,7 +132,7 @@ def mark_used(at: Any, code: Any, kind: Any, used: Any) -> None:
             used[kind[i], code[i]] = True
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def first_negative(at: Any, raw: Any) -> int:
     """The first item that is there and below 0, or -1: of an unsigned column it is too large."""
     for i in range(len(at)):
@@ -141,7 +141,7 @@ def first_negative(at: Any, raw: Any) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def first_bad_time(at: Any, raw: Any, divide: int, exact: bool, low: int, high: int) -> int:
     """The first item that is there and whose quotient is not whole or out of bounds, or -1."""
     for i in range(len(at)):
@@ -152,14 +152,14 @@ def first_bad_time(at: Any, raw: Any, divide: int, exact: bool, low: int, high: 
     return -1
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def scale_times(raw: Any, divide: int, multiply: int, micros: Any) -> None:
     """Microseconds; what overflows is a value that is not there."""
     for i in range(len(raw)):
         micros[i] = raw[i] // divide * multiply
 
 
-@njit(cache=True, nogil=True)
+@borrowing
 def settle(
     begin: int, end: int, type: Any, floor: Any, place: Any, float_floor: Any, float_place: Any
 ) -> None:

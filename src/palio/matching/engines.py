@@ -19,10 +19,11 @@ from palio.matching.arrow_encoding import encode_attributes, encode_map, encode_
 from palio.matching.columns import Columns, Ints
 from palio.matching.covered import uncovered
 from palio.matching.decoding import pivot_predicates
-from palio.matching.encoding import encode_message, encode_messages, unresolved, with_room
+from palio.matching.encoding import encode_messages, unresolved, with_room
 from palio.matching.json_encoding import NameIndex, encode_json
 from palio.matching.masks import build_masks, cover_rows, without_singles
 from palio.matching.pivot import build_pivots, build_strings
+from palio.matching.single import Single
 from palio.model.predicate import Predicate
 from palio.model.values import Value
 
@@ -35,8 +36,8 @@ _NOTHING = np.empty((1, 0), np.uint64), np.zeros(1, np.uint8)
 class Engine(Protocol):
     """What a matching engine does."""
 
-    def match_one(self, message: Mapping[str, Value]) -> Ints:
-        """The interfaces of one message; valid until this thread's next call."""
+    def match_one(self, message: Mapping[str, Any]) -> Ints:
+        """The interfaces of one message: a Message, or a dict, which is checked here."""
         ...
 
     def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
@@ -104,14 +105,13 @@ class PivotEngine:
     def _name_index(self) -> NameIndex:
         return NameIndex.of(self._positions)
 
-    def match_one(self, message: Mapping[str, Value]) -> Ints:
+    def match_one(self, message: Mapping[str, object]) -> Ints:
         """The interfaces of one message."""
-        scratch = self._scratch()
-        attributes, text = encode_message(self._positions, message)
-        found = pivot_kernels.forward_one(
-            self.pivots, self.strings, attributes, text, self._interfaces, *scratch
-        )
-        return scratch[-1][:found]
+        return self._single.match(message)
+
+    @cached_property
+    def _single(self) -> Single:
+        return Single(self.names, self._interfaces, self.pivots, self.strings)
 
     def _scratch(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Arrays of this thread that kernels leave as they found them: slot, bits, summary, out."""

@@ -4,14 +4,18 @@ Numba counts references to an array wherever a kernel hands it to another, with 
 each; where kernels call kernels for a few bytes this is most of the time. `_nrt=False` leaves the
 counting out: right for kernels that only borrow their arrays.
 
-Numba keeps compiled kernels beside their source, and takes them for fresh as long as that one file
-is. Kernels are compiled into each other across files, so here one changed file makes all stale.
+Numba keeps compiled kernels beside their source, or where NUMBA_CACHE_DIR says, or in the user's
+own cache; where nothing can be written, kernels are compiled anew in each process. It takes them for
+fresh as long as that one file is. Kernels are compiled into each other across files, so here one
+changed file makes all stale.
 """
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,35 +23,58 @@ from numba import njit
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
-_ALLOCATING: dict[str, Any] = {"cache": True, "nogil": True}
+_ALLOCATING: dict[str, Any] = {"nogil": True}
 _BORROWING: dict[str, Any] = {**_ALLOCATING, "_nrt": False}
 
 
 def borrowing(kernel: _Kernel) -> _Kernel:
     """Compile a kernel that allocates nothing."""
-    compiled: _Kernel = njit(**_BORROWING)(kernel)
-    return compiled
+    return _compiled(kernel, _BORROWING)
 
 
 def inlined(kernel: _Kernel) -> _Kernel:
     """Compile such a kernel into each of its callers."""
-    compiled: _Kernel = njit(**_BORROWING, inline="always")(kernel)
-    return compiled
+    return _compiled(kernel, {**_BORROWING, "inline": "always"})
 
 
 def allocating(kernel: _Kernel) -> _Kernel:
     """Compile a kernel that makes arrays of its own."""
-    compiled: _Kernel = njit(**_ALLOCATING)(kernel)
+    return _compiled(kernel, _ALLOCATING)
+
+
+def _compiled(kernel: _Kernel, options: dict[str, Any]) -> _Kernel:
+    try:
+        made: Any = njit(**options, cache=True)(kernel)
+    except RuntimeError:  # numba found no folder that it may write to
+        made = njit(**options)(kernel)
+    folder = cache_folder(made)
+    if folder is not None:
+        discard_stale(folder)
+    compiled: _Kernel = made
     return compiled
 
 
+def cache_folder(kernel: Any) -> Path | None:
+    """Where numba keeps what it made of a kernel, if it can."""
+    path = kernel.stats.cache_path
+    return None if path is None else Path(path)
+
+
+def is_kept(kernel: Any) -> bool:
+    """Has this kernel been compiled before, by this Python, from these sources?"""
+    folder, made = cache_folder(kernel), kernel.py_func
+    if folder is None:
+        return False
+    python = f"py{sys.version_info.major}{sys.version_info.minor}"
+    name = f"{made.__module__.rpartition('.')[2]}.{made.__qualname__}"
+    return any(folder.glob(f"{name}-*.{python}*.nbi"))
+
+
+@cache  # once a process: the sources do not change under it
 def discard_stale(folder: Path) -> None:
     """Remove compiled kernels that are older than any source they may be made of."""
-    changed = max(path.stat().st_mtime for path in folder.glob("*.py"))
-    for index in (folder / "__pycache__").glob("*kernels.*.nbi"):
+    changed = max(path.stat().st_mtime for path in Path(__file__).parent.glob("*.py"))
+    for index in folder.glob("*kernels.*.nbi"):
         with contextlib.suppress(OSError):  # another process may be at it too
             if index.stat().st_mtime < changed:
                 index.unlink()
-
-
-discard_stale(Path(__file__).parent)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from palio.matching.arrays import Batch, Texts
 from palio.matching.bits import population, prefetch, trailing_zeros
 from palio.matching.codes import (
     ABSENT,
@@ -42,8 +41,8 @@ from palio.matching.constraint_kernels import (
     is_member,
     upper_bound,
 )
-from palio.matching.jit import allocating, borrowing
-from palio.matching.text_kernels import BASE, has_room, hits_max, settle
+from palio.matching.jit import borrowing
+from palio.matching.text_kernels import has_room, settle
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -324,48 +323,3 @@ def forward(
         ends[row] = count
         row += 1
     return row
-
-
-@allocating
-def forward_one(
-    pivots: Any, strings: Any, attributes: Any, text: Any, interfaces: int, slot: Any,
-    bits: Any, summary: Any, out: Any,
-) -> int:
-    """Forward one message; returns how many interfaces are in `out`, ascending.
-
-    Columns of `attributes`: name, type, floor, place, float floor, float place, begin and end of
-    its string in `text`, or -1.
-    """
-    count = len(attributes)
-    texts = np.full(count, -1, np.int32)
-    text_begin = np.zeros(count + 1, np.int64)
-    found, longest = 0, 0
-    for j in range(count):
-        if attributes[j, 6] >= 0:
-            texts[j] = found
-            found += 1
-            text_begin[found] = attributes[j, 7]
-            longest = max(longest, attributes[j, 7] - attributes[j, 6])
-    room = hits_max(strings, longest)
-    powers = np.empty(longest + 1, np.uint64)
-    powers[0] = ONE
-    for i in range(longest):
-        powers[i + 1] = powers[i] * BASE
-    batch = Batch(
-        np.array([0, count]), attributes[:, 0].astype(np.int32), attributes[:, 1].astype(np.uint8),
-        attributes[:, 2].copy(), attributes[:, 3].astype(np.uint8), attributes[:, 4].copy(),
-        attributes[:, 5].astype(np.uint8), texts, text, text_begin,
-    )
-    unresolved = Texts(
-        np.full(4 * found, -1, np.int64), np.empty(found * room + 1, np.int32),
-        np.zeros(found, np.int64), np.zeros(found, np.uint8), np.array([0, room]),
-        np.empty(longest + 1, np.uint64), powers,
-    )
-    ranges = np.empty((ranges_max(pivots, batch, 0, count, room), 2), np.int64)
-    row_ends = np.zeros(1, np.int64)
-    nothing, undone = np.empty((1, 0), np.uint64), np.zeros(1, np.uint8)
-    forward(
-        pivots, strings, batch, unresolved, 0, 0, 1, interfaces, interfaces, False, nothing, undone,
-        slot, bits, summary, ranges, row_ends, out,
-    )
-    return row_ends[0]

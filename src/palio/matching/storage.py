@@ -5,17 +5,19 @@
     then      the arrays, each at a multiple of 64 bytes; zeros to a multiple of 8 at the end
 
 The checksum covers everything behind byte 16, so a file that was cut or changed is refused before
-any of it is used. A file is written beside its place and moved there when it is whole.
+any of it is used; `soundness` refuses one that was made wrong. A file is written beside its place
+and moved there when it is whole.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
+import math
 import mmap
 import os
 import struct
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from palio.errors import InvalidFile
+from palio.matching import soundness
 from palio.matching.arrays import Pivots, Strings
 from palio.matching.columns import Ints
 from palio.matching.engines import PivotEngine
@@ -44,17 +47,26 @@ def save(path: Path, engine: PivotEngine, interfaces: pa.StringArray) -> None:
     }
     header, places, size = _layout(arrays)
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-            temporary = Path(file.name)
-            try:
+        temporary, file = _beside(path)
+        try:
+            with file:
                 _write(file, header, arrays, places, size)
-                os.replace(temporary, path)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    temporary.unlink()
-                raise
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
     except OSError as error:
         raise InvalidFile(f"{path}: the table cannot be written: {error.strerror}") from None
+
+
+def _beside(path: Path) -> tuple[Path, Any]:
+    """A new file in the same folder, as readable as any file that the user makes."""
+    for number in itertools.count():
+        name = path.with_name(f"{path.name}.{os.getpid()}-{number}.part")
+        with contextlib.suppress(FileExistsError):
+            return name, name.open("x+b")
+    raise AssertionError("numbers do not end")
 
 
 def _layout(arrays: dict[str, Ints]) -> tuple[bytes, dict[str, int], int]:
@@ -113,17 +125,24 @@ def load(path: Path) -> tuple[PivotEngine, pa.StringArray]:
         raise InvalidFile(f"{path}: the file is cut or changed; its size is not what it says")
     if int(checksum(np.frombuffer(view, np.uint64)[3:])) != expected:
         raise InvalidFile(f"{path}: the file is damaged; its checksum is wrong")
-    arrays = {
-        entry["name"]: np.frombuffer(
-            view, entry["dtype"], int(np.prod(entry["shape"])), entry["offset"]
-        ).reshape(entry["shape"])
-        for entry in json.loads(view[_HEAD.size : _HEAD.size + length])["arrays"]
-    }
+    arrays = _arrays(path, view, view[_HEAD.size : _HEAD.size + length])
+    names = _unpacked(path, "names", arrays).to_pylist()
+    interfaces = _unpacked(path, "interfaces", arrays)
+    if len(set(names)) < len(names):
+        raise _unsound(path, "names.blob")
+    wrong = soundness.first_unsound(arrays, len(names), len(interfaces))
+    if wrong is not None:
+        raise _unsound(path, wrong)
     pivots = Pivots(*(arrays[f"pivots.{field}"] for field in Pivots._fields))
     strings = Strings(*(arrays[f"strings.{field}"] for field in Strings._fields))
-    names = _unpacked("names", arrays)
-    interfaces = _unpacked("interfaces", arrays)
-    return PivotEngine(names.to_pylist(), len(interfaces), strings, pivots), interfaces
+    return PivotEngine(names, len(interfaces), strings, pivots), interfaces
+
+
+def _unsound(path: Path, array: str) -> InvalidFile:
+    return InvalidFile(
+        f"{path}: the array {array} is not that of a table; the file was not written by Palio, "
+        "compile the table again"
+    )
 
 
 def _mapped(path: Path) -> mmap.mmap:
@@ -131,11 +150,44 @@ def _mapped(path: Path) -> mmap.mmap:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size < _HEAD.size:
-                raise InvalidFile(f"{path}: this is not a table of Palio; it is too short")
+                what = "too short" if size else "empty"
+                raise InvalidFile(f"{path}: this is not a table of Palio; the file is {what}")
             # Private and writable: pages stay shared, and kernels see ordinary arrays.
             return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
     except OSError as error:
         raise InvalidFile(f"{path}: the table cannot be read: {error.strerror}") from None
+
+
+def _arrays(path: Path, view: mmap.mmap, header: bytes) -> dict[str, Ints]:
+    """The arrays where the header says they are, of the types that they must have."""
+    try:
+        described = {entry["name"]: entry for entry in json.loads(header)["arrays"]}
+    except (ValueError, TypeError, LookupError, RecursionError):
+        raise InvalidFile(f"{path}: the header is not that of a table of Palio") from None
+    found: dict[str, Ints] = {}
+    for name in soundness.ARRAYS:
+        array = _array(view, described.get(name), *soundness.layout_of(name))
+        if array is None:
+            raise _unsound(path, name)
+        found[name] = array
+    found["strings.blob"].setflags(write=False)  # as when compiled: one type, one compiled kernel
+    return found
+
+
+def _array(view: mmap.mmap, entry: Any, dtype: str, columns: tuple[int, ...]) -> Ints | None:
+    if not isinstance(entry, dict) or entry.get("dtype") != dtype:
+        return None
+    shape: Any = entry.get("shape")
+    offset: Any = entry.get("offset")
+    numbers = [*shape, offset] if isinstance(shape, list) else []
+    if not numbers or not all(type(number) is int and number >= 0 for number in numbers):
+        return None
+    if len(shape) != 1 + len(columns) or tuple(shape[1:]) != columns or offset % _ALIGN:
+        return None
+    items = math.prod(shape)
+    if offset + items * np.dtype(dtype).itemsize > len(view):
+        return None
+    return np.frombuffer(view, dtype, items, offset).reshape(shape)
 
 
 def _packed(name: str, texts: list[str]) -> dict[str, Ints]:
@@ -148,8 +200,15 @@ def _packed(name: str, texts: list[str]) -> dict[str, Ints]:
     }
 
 
-def _unpacked(name: str, arrays: dict[str, Ints]) -> Any:
+def _unpacked(path: Path, name: str, arrays: dict[str, Ints]) -> Any:
     offsets, blob = arrays[f"{name}.offsets"], arrays[f"{name}.blob"]
-    return pa.LargeStringArray.from_buffers(
+    if not soundness.is_offsets(offsets, len(blob), exact=False):
+        raise _unsound(path, f"{name}.offsets")
+    texts = pa.LargeStringArray.from_buffers(
         len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(blob)
     )
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        raise _unsound(path, f"{name}.blob") from None
+    return texts

@@ -10,7 +10,7 @@ small protocol and give identical answers: `pivot` is the default, `counting` th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -116,9 +116,9 @@ class ForwardingTable:
         made._share(columns.interfaces, {name: i for i, name in enumerate(columns.interfaces)})
         return made
 
-    def _share(self, listed: list[str], positions: dict[str, int]) -> None:
+    def _share(self, listed: Sequence[str] | Ints, positions: dict[str, int]) -> None:
         """Take over what is known of the base's names, which is costly to make."""
-        self.__dict__["_listed"] = listed
+        self.__dict__["_listed"] = np.asarray(listed, object)
         self.__dict__["_positions"] = positions
 
     @cached_property
@@ -139,9 +139,9 @@ class ForwardingTable:
         return live
 
     @cached_property
-    def _listed(self) -> list[str]:
-        """The names of the base by position."""
-        return list(self._history.names.to_pylist())
+    def _listed(self) -> Ints:
+        """The names of the base by position, as Python's strings."""
+        return np.array(self._history.names.to_pylist(), object)
 
     @cached_property
     def _fresh(self) -> list[str]:
@@ -158,11 +158,13 @@ class ForwardingTable:
 
     def forward(self, message: Message | Mapping[str, object]) -> list[str]:
         """The interfaces that get the message, in the order in which they were given."""
-        found = self._engine.match_one(as_message(message)).tolist()
+        plain = type(message) is dict  # engines take these as they are, which is quicker
+        found = self._engine.match_one(message if plain else as_message(message))
         names, count = self._listed, len(self._listed)
-        if not self._history.added:
-            return [names[i] for i in found]
-        return [names[i] if i < count else self._fresh[i - count] for i in found]
+        known = np.searchsorted(found, count) if self._history.added else len(found)
+        result: list[str] = names.take(found[:known]).tolist()
+        result += [self._fresh[i - count] for i in found[known:]]
+        return result
 
     def forward_batch(
         self,
