@@ -189,11 +189,13 @@ class ForwardingTable:
         ['bob', 'cy']
         """
         parsed = {name: parse(p) for name, p in (add or {}).items()}
-        made = self._updates().changed(parsed, dict.fromkeys(remove)).tidied()
+        made = self.versioned().changed(parsed, dict.fromkeys(remove))
+        if not made.recent:  # they have just become a level
+            made = made.tidied()
         return ForwardingTable(made, made.roster)
 
-    def _updates(self) -> UpdatedEngine:
-        """The engine as a version that can be updated."""
+    def versioned(self) -> UpdatedEngine:
+        """The engine of this table as one that can be updated; see `updates`."""
         from palio.matching.updates import UpdatedEngine
 
         if isinstance(self._engine, UpdatedEngine):

@@ -139,10 +139,10 @@ class UpdatedEngine:
         levels = tuple(level for level in self.levels if id(level) not in known)
         return UpdatedEngine(self.base, self.roster, (*levels, *new), self.recent)
 
-    def tidied(self) -> UpdatedEngine:
+    def tidied(self, after: int = 0) -> UpdatedEngine:
         """The same version with no more levels of a size than there should be."""
         made = self
-        while old := due(made.levels):
+        while old := due(made.levels, after):
             made = made.replaced(old, merged(made.roster, old))
         return made
 
@@ -255,6 +255,8 @@ class Rebasing:
     def __init__(self, old: UpdatedEngine, new: UpdatedEngine) -> None:
         self._old, self._base = old.roster, new
         self._line = Line.over(new.roster.base)
+        self._line.base.file()
+        _ = self._line.base.listed, self._old.order  # made now, not while others wait
 
     def follow(self, current: UpdatedEngine) -> UpdatedEngine:
         """The version on the new base; `current` has the levels of the old one, or later ones."""
@@ -279,7 +281,8 @@ class Rebasing:
             for position, (_, predicate) in zip(moved.tolist(), current.recent, strict=True)
         )
         count = len(line.base) + len(line.fresh)
-        made = Roster(line, line.sequence, count, line.gone)
+        gone = roster.removed - old.removed
+        made = Roster(line, line.sequence, count, line.gone, gone)
         return UpdatedEngine(self._base.base, made, levels, recent)
 
     def _moved(self, positions: Ints) -> Ints:

@@ -75,11 +75,15 @@ class Names:
             self._scans += 1
             found = pc.index(self.array, pa.scalar(name, self.array.type)).as_py()
         else:
-            from palio.matching.name_kernels import find_name
-
-            text = name.encode()
-            found = find_name(*self._filed, np.frombuffer(text or b"\0", np.uint8), len(text))
+            found = self._find(name)
         return int(found) if found >= 0 else None
+
+    def _find(self, name: str) -> int:
+        from palio.matching.name_kernels import find_name
+
+        text = name.encode()
+        found = find_name(*self._filed, np.frombuffer(text or b"\0", np.uint8), len(text))
+        return int(found)
 
     @cached_property
     def _by_name(self) -> dict[str, int]:
@@ -88,7 +92,7 @@ class Names:
     def file(self) -> None:
         """Make the index now, where many lookups are to come."""
         if len(self) > _FEW:
-            _ = self._filed
+            self._find("")  # which loads its kernel too
 
     @cached_property
     def _filed(self) -> tuple[Ints, Ints, Ints]:
@@ -145,6 +149,7 @@ class Roster:
     sequence: int
     count: int
     gone: Ints  # of the line, as it was: later removals are above `sequence`
+    removed: int = 0  # how many removals there were since the base
 
     @classmethod
     def of(cls, base: Names) -> Roster:
@@ -243,7 +248,8 @@ class Roster:
             for name, place in found.items()
         ]
         line.sequence = sequence  # last: now the next update may follow
-        return Roster(line, sequence, len(line.base) + len(line.fresh), line.gone), positions
+        count, total = len(line.base) + len(line.fresh), self.removed + len(removed)
+        return Roster(line, sequence, count, line.gone, total), positions
 
     def _forked(self) -> Line:
         """A line of its own, that ends with this version."""
