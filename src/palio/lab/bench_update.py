@@ -92,7 +92,6 @@ def run(
         progress("compacting")
         last = live.table
         compaction_s = _seconds(last.compacted)
-        compactions = live.compactions
     return Result(
         workload=workload,
         filters=filters,
@@ -107,7 +106,7 @@ def run(
         forward_us_before=statistics.median(before) * 1e6,
         forward_us_median=statistics.median(reader.times) * 1e6,
         forward_ms_max=max(reader.times) * 1e3,
-        compactions=compactions,
+        compactions=live.compactions,
         compaction_s=compaction_s,
         build_s=build_s,
     )
