@@ -135,10 +135,19 @@ def _rows(pivots: Pivots, postings: _Postings) -> tuple[Ints, Ints, Ints, Ints, 
     )
     first = begin[has_entry] + filed[has_entry]
     put(first, *_head(entries[:, 2]), _key(entries[:, 3:]))
-    step = np.arange(further.sum()) - np.repeat(np.cumsum(further) - further, further)
-    rest = pivots.rest[np.repeat(entries[:, 1], further) + step]
-    put(np.repeat(first + 1, further) + step, *_head(rest[:, 0]), _key(rest[:, 1:]))
-    return np.repeat(np.arange(len(size)), size), *columns  # type: ignore[return-value]
+    entry = _spread(further)
+    step = np.arange(len(entry)) - (np.cumsum(further) - further)[entry]
+    rest = pivots.rest[entries[:, 1][entry] + step]
+    put((first + 1)[entry] + step, *_head(rest[:, 0]), _key(rest[:, 1:]))
+    return _spread(size), *columns  # type: ignore[return-value]
+
+
+def _spread(size: Ints) -> Ints:
+    """Each position as often as its size says: np.repeat, which keeps other threads waiting."""
+    some = np.flatnonzero(size)
+    steps = np.zeros(size.sum(), np.int64)
+    steps[(np.cumsum(size) - size)[some]] = np.diff(some, prepend=0)
+    return np.cumsum(steps)
 
 
 def _further(pivots: Pivots, entries: Ints) -> Ints:
