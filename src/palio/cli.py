@@ -231,6 +231,28 @@ def bench_forward(
     lab_bench.show(Console(), results)
 
 
+@bench.command("update")
+def bench_update(
+    workload: Annotated[str, typer.Option(help="sigcomm03, tr2001 or flights.")] = "sigcomm03",
+    filters: Annotated[int, typer.Option(help="How many filters, each an interface.")] = 100_000,
+    updates: Annotated[int, typer.Option(help="How many single updates.")] = 50_000,
+    share: Annotated[
+        float, typer.Option(help="Compact when so much of the table has changed.")
+    ] = 0.25,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Time single updates of a table that is read and compacted meanwhile."""
+    from palio.lab import bench_update as lab_bench
+
+    errors = Console(stderr=True)
+    with errors.status("starting") as status:
+        result = lab_bench.run(workload, filters, updates, share=share, progress=status.update)
+    if as_json:
+        print(json.dumps(result.row()))
+        return
+    lab_bench.show(Console(), result)
+
+
 def main() -> None:
     """Run the command line; every foreseen error is one sentence and exit code 2."""
     try:

@@ -15,7 +15,7 @@ A float that is integral and fits becomes an INT, so that equal numbers have equ
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -55,7 +55,7 @@ class Columns:
     sets: Sets
     names: list[str]
     strings: list[bytes]  # all operands that are strings, sorted
-    interfaces: list[str]
+    interfaces: Sequence[str]  # a list, or an Arrow array
 
     @property
     def filters(self) -> int:

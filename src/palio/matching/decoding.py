@@ -2,7 +2,8 @@
 
 The predicates mean what the compiled ones meant. An integral float comes back as an int; out of
 pivots, a set that a filter was filed under comes back as one filter for each member, and filters
-that a wider one of the same interface made useless are gone.
+that a wider one of the same interface made useless are gone. `pivot_decoding` does the same for a
+whole table, without objects.
 """
 
 from __future__ import annotations

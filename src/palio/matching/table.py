@@ -10,9 +10,7 @@ small protocol and give identical answers: `pivot` is the default, `counting` th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from palio.errors import InvalidFile, InvalidPredicate, InvalidValue
-from palio.matching.columns import Columns, Ints, from_predicates
+from palio.matching.columns import Columns, from_predicates
 from palio.matching.constraint_rows import from_constraint_rows
+from palio.matching.versions import Names, Roster, string_array
 from palio.model.explanation import Explanation, explain
 from palio.model.language import parse
 from palio.model.message import Message, as_message
@@ -29,6 +28,7 @@ from palio.model.predicate import Predicate
 
 if TYPE_CHECKING:
     from palio.matching.engines import Engine
+    from palio.matching.updates import UpdatedEngine
 
 Entries: TypeAlias = (
     Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]] | pa.Table
@@ -61,27 +61,6 @@ ENGINES: dict[str, Callable[..., Engine]] = {
 }
 
 
-def _string_array(texts: list[str]) -> Any:
-    """An Arrow array of strings, without pa.array, which imports pandas where it is installed."""
-    parts = [text.encode() for text in texts]
-    offsets = np.zeros(len(parts) + 1, np.int64)
-    np.cumsum([len(part) for part in parts], out=offsets[1:])
-    blob = pa.py_buffer(b"".join(parts))
-    if offsets[-1] < 2**31:
-        return pa.StringArray.from_buffers(len(parts), pa.py_buffer(offsets.astype(np.int32)), blob)
-    return pa.LargeStringArray.from_buffers(len(parts), pa.py_buffer(offsets), blob)
-
-
-@dataclass(frozen=True, slots=True)
-class _History:
-    """What a version is made of: the base it shares, and what has changed since."""
-
-    base: Engine
-    names: Any
-    gone: Ints
-    added: dict[str, Predicate]
-
-
 class ForwardingTable:
     """Predicates compiled for forwarding.
 
@@ -90,10 +69,9 @@ class ForwardingTable:
     ['ann']
     """
 
-    def __init__(self, engine: Engine, names: Any, history: _History | None = None) -> None:
+    def __init__(self, engine: Engine, roster: Roster) -> None:
         self._engine = engine
-        self._names = names  # by position; those of removed interfaces are still there
-        self._history = history or _History(engine, names, np.zeros(len(names), bool), {})
+        self._roster = roster
 
     @classmethod
     def compile(cls, entries: Entries, engine: str = "pivot", **options: Any) -> ForwardingTable:
@@ -111,60 +89,21 @@ class ForwardingTable:
         else:
             pairs = entries.items() if isinstance(entries, Mapping) else entries
             columns = from_predicates((name, parse(p)) for name, p in pairs)
-        names = _string_array(columns.interfaces)
-        made = cls(ENGINES[engine](columns, **options), names)
-        made._share(columns.interfaces, {name: i for i, name in enumerate(columns.interfaces)})
-        return made
+        made = ENGINES[engine](columns, **options)
+        names = Names(string_array(columns.interfaces), list(columns.interfaces))
+        if engine != "naive":  # which stays without kernels
+            names.file()
+        return cls(made, Roster.of(names))
 
-    def _share(self, listed: Sequence[str] | Ints, positions: dict[str, int]) -> None:
-        """Take over what is known of the base's names, which is costly to make."""
-        self.__dict__["_listed"] = np.asarray(listed, object)
-        self.__dict__["_positions"] = positions
-
-    @cached_property
+    @property
     def interfaces(self) -> tuple[str, ...]:
         """The interfaces in the order in which they were given."""
-        names = self._names.to_pylist()
-        return tuple(n for n, live in zip(names, self._live.tolist(), strict=True) if live)
-
-    @cached_property
-    def _live(self) -> Ints:
-        """Which positions have an interface."""
-        added = len(self._names) - len(self._history.gone)
-        live = np.concatenate([~self._history.gone, np.ones(added, bool)])
-        for name in self._history.added:
-            position = self._position(name)
-            if position is not None:
-                live[position] = True
-        return live
-
-    @cached_property
-    def _listed(self) -> Ints:
-        """The names of the base by position, as Python's strings."""
-        return np.array(self._history.names.to_pylist(), object)
-
-    @cached_property
-    def _fresh(self) -> list[str]:
-        """The names of interfaces that came after the base."""
-        return [name for name in self._history.added if self._position(name) is None]
-
-    @cached_property
-    def _positions(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self._listed)}
-
-    def _position(self, name: str) -> int | None:
-        """The position of an interface of the base."""
-        return self._positions.get(name)
+        return self._roster.interfaces
 
     def forward(self, message: Message | Mapping[str, object]) -> list[str]:
         """The interfaces that get the message, in the order in which they were given."""
         plain = type(message) is dict  # engines take these as they are, which is quicker
-        found = self._engine.match_one(message if plain else as_message(message))
-        names, count = self._listed, len(self._listed)
-        known = np.searchsorted(found, count) if self._history.added else len(found)
-        result: list[str] = names.take(found[:known]).tolist()
-        result += [self._fresh[i - count] for i in found[known:]]
-        return result
+        return self._roster.names(self._engine.match_one(message if plain else as_message(message)))
 
     def forward_batch(
         self,
@@ -194,42 +133,39 @@ class ForwardingTable:
 
     def _lists(self, offsets: Any, found: Any, ids: bool) -> pa.ListArray:
         if ids:
-            order = np.cumsum(self._live) - 1 if not self._live.all() else None
-            values = pa.array(found if order is None else order[found], pa.int32())
+            is_whole = bool(self._roster.live.all())
+            places = found if is_whole else self._roster.order[found]
+            values = pa.array(places, pa.int32())
         else:
-            values = self._names.take(pa.array(found, pa.int32()))
-            values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+            values = self._roster.name_array(found)
         kind = pa.ListArray if offsets[-1] < 2**31 else pa.LargeListArray
         width = np.int32 if kind is pa.ListArray else np.int64
         return kind.from_arrays(pa.array(offsets.astype(width)), values)
 
     def save(self, path: str | Path) -> None:
-        """Write the table to one file, which `load` maps into memory."""
+        """Write the table to one file, which `load` maps into memory.
+
+        A table that was updated is compacted first, and the file is that of the compacted one.
+        """
         from palio.matching import storage
         from palio.matching.engines import PivotEngine
 
-        if not isinstance(self._engine, PivotEngine):
-            raise InvalidFile("only tables of the engine pivot are saved; compact an updated one")
-        storage.save(Path(path), self._engine, self._names)
+        whole = self.compacted()
+        if not isinstance(whole._engine, PivotEngine):
+            raise InvalidFile("only tables of the engine pivot are saved; compile this one with it")
+        storage.save(Path(path), whole._engine, whole._roster.base.array)
 
     @classmethod
     def load(cls, path: str | Path) -> ForwardingTable:
         """A table from its file; a damaged, cut or newer file is refused."""
         from palio.matching import storage
 
-        return cls(*storage.load(Path(path)))
+        engine, names = storage.load(Path(path))
+        return cls(engine, Roster.of(Names(names)))
 
     def predicate(self, interface: str) -> Predicate:
         """The predicate of an interface, as it was compiled."""
-        return next(self._engine.predicates([self._require(interface)]))
-
-    def _require(self, interface: str) -> int:
-        position = self._position(interface)
-        if position is None and interface in self._history.added:
-            position = len(self._listed) + self._fresh.index(interface)
-        if position is None or not self._live[position]:
-            raise InvalidPredicate(f"the table has no interface {interface!r}")
-        return position
+        return next(iter(self._engine.predicates([self._roster.require(interface)])))
 
     def explain(
         self, message: Message | Mapping[str, object], interfaces: Iterable[str] | None = None
@@ -237,46 +173,42 @@ class ForwardingTable:
         """For each interface, or for those named, why it gets the message or not."""
         known = as_message(message)
         names = self.interfaces if interfaces is None else tuple(interfaces)
-        return {name: explain(self.predicate(name), known) for name in names}
+        found = self._engine.predicates([self._roster.require(name) for name in names])
+        return {name: explain(p, known) for name, p in zip(names, found, strict=True)}
 
     def updated(
         self, add: Mapping[str, Predicate | str] | None = None, remove: Iterable[str] = ()
     ) -> ForwardingTable:
         """A new version: interfaces removed, then predicates added; this one stays as it is.
 
-        Adding to an interface that is there makes a disjunction. New interfaces come last. The
-        versions share what was compiled; `compacted` makes one table of it again.
+        Adding to an interface that is there makes a disjunction. New interfaces come last, and so
+        does one that was removed and is added again. The versions share what was compiled, and
+        `compacted` makes one table of it again; `palio.matching.live` does so in the background.
 
         >>> table = ForwardingTable.compile({"ann": "x > 1", "bob": "x > 2"})
         >>> table.updated(add={"cy": "x = 3"}, remove=["ann"]).forward({"x": 3})
         ['bob', 'cy']
         """
+        parsed = {name: parse(p) for name, p in (add or {}).items()}
+        made = self.versioned().changed(parsed, dict.fromkeys(remove))
+        if not made.recent:  # they have just become a level
+            made = made.tidied()
+        return ForwardingTable(made, made.roster)
+
+    def versioned(self) -> UpdatedEngine:
+        """The engine of this table as one that can be updated; see `updates`."""
         from palio.matching.updates import UpdatedEngine
 
-        gone, added = self._history.gone.copy(), dict(self._history.added)
-        for name in remove:
-            self._require(name)
-            added.pop(name, None)
-            position = self._position(name)
-            if position is not None:
-                gone[position] = True
-        for name, predicate in (add or {}).items():
-            parsed = parse(predicate)
-            added[name] = added[name] | parsed if name in added else parsed
-        base, names = self._history.base, self._history.names
-        fresh = [name for name in added if self._position(name) is None]
-        place = {name: len(names) + i for i, name in enumerate(fresh)}
-        positions = [place[n] if n in place else self._positions[n] for n in added]
-        made = ForwardingTable(
-            UpdatedEngine(base, gone, added, positions),
-            pa.chunked_array([names, pa.array(fresh, names.type)]) if fresh else names,
-            _History(base, names, gone, added),
-        )
-        made._share(self._listed, self._positions)
-        return made
+        if isinstance(self._engine, UpdatedEngine):
+            return self._engine
+        return UpdatedEngine(self._engine, self._roster)
 
     def compacted(self) -> ForwardingTable:
-        """The same predicates in one new table, without delta and tombstones."""
-        live = np.flatnonzero(self._live)
-        compiled = self._engine.predicates(int(i) for i in live)
-        return ForwardingTable.compile(zip(self.interfaces, compiled, strict=True))
+        """The same interfaces and predicates in one new table of the engine pivot, in the same
+        order; a table that was never updated is already that."""
+        from palio.matching.updates import UpdatedEngine
+
+        if not isinstance(self._engine, UpdatedEngine):
+            return self
+        made = self._engine.compacted()
+        return ForwardingTable(made.base, made.roster)
