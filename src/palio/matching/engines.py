@@ -107,6 +107,10 @@ class PivotEngine:
         return cls(names, interfaces, strings, build_pivots(columns, chance), known)
 
     @property
+    def interfaces(self) -> int:
+        return self._interfaces
+
+    @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in (*self.pivots, *self.strings))
 

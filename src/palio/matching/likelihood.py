@@ -65,9 +65,7 @@ def guess(constraints: Constraints) -> Ints:
     if len(known) < len(c.name):
         result = np.ones(len(c.name))
         result[known] = guess(
-            Constraints(
-                c.name[known], c.op[known], c.domain[known], c.key[known], c.sets, c.names
-            )
+            Constraints(c.name[known], c.op[known], c.domain[known], c.key[known], c.sets, c.names)
         )
         return result
     share = np.bincount(c.name, minlength=c.names) / max(1, len(c.name))

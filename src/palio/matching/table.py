@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from palio.errors import InvalidFile, InvalidPredicate, InvalidValue
+from palio.matching import answers
 from palio.matching.columns import Columns, Ints, from_predicates
 from palio.matching.constraint_rows import from_constraint_rows
 from palio.model.explanation import Explanation, explain
@@ -29,6 +30,7 @@ from palio.model.predicate import Predicate
 
 if TYPE_CHECKING:
     from palio.matching.engines import Engine
+    from palio.matching.statistics import Reduction, Stats
 
 Entries: TypeAlias = (
     Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]] | pa.Table
@@ -36,10 +38,10 @@ Entries: TypeAlias = (
 
 
 # Engines are loaded when they are asked for: kernels and numba take seconds.
-def _pivot(columns: Columns) -> Engine:
+def _pivot(columns: Columns, sample: Any = None) -> Engine:
     from palio.matching.engines import PivotEngine
 
-    return PivotEngine.compile(columns)
+    return PivotEngine.compile(columns, sample)
 
 
 def _counting(columns: Columns, **options: Any) -> Engine:
@@ -72,6 +74,19 @@ def _string_array(texts: list[str]) -> Any:
     return pa.LargeStringArray.from_buffers(len(parts), pa.py_buffer(offsets), blob)
 
 
+def _columns(entries: Entries, reduce: bool) -> tuple[Columns, Reduction | None]:
+    """The constraints of the entries, and what reducing them saved."""
+    from palio.matching.column_reduction import reduce_columns, reduce_predicates
+
+    if isinstance(entries, pa.Table | pa.RecordBatch):
+        rows = pa.table(entries) if isinstance(entries, pa.RecordBatch) else entries
+        columns = from_constraint_rows(rows)
+        return reduce_columns(columns) if reduce else (columns, None)
+    pairs = entries.items() if isinstance(entries, Mapping) else entries
+    parsed = ((name, parse(p)) for name, p in pairs)
+    return reduce_predicates(parsed) if reduce else (from_predicates(parsed), None)
+
+
 @dataclass(frozen=True, slots=True)
 class _History:
     """What a version is made of: the base it shares, and what has changed since."""
@@ -94,25 +109,31 @@ class ForwardingTable:
         self._engine = engine
         self._names = names  # by position; those of removed interfaces are still there
         self._history = history or _History(engine, names, np.zeros(len(names), bool), {})
+        self._reduction: Reduction | None = None
 
     @classmethod
-    def compile(cls, entries: Entries, engine: str = "pivot", **options: Any) -> ForwardingTable:
+    def compile(
+        cls, entries: Entries, engine: str = "pivot", *, reduce: bool = False, **options: Any
+    ) -> ForwardingTable:
         """A table from a mapping or pairs of interface and predicate (or its SQL text), or from an
         Arrow table of constraints (interface, filter, name, op, type, value).
 
-        Engines: `pivot`, the default; `counting`, the papers' (options `variant`, "2003" or
-        "2001", and `rounds` of pre-processing); `naive`, the oracle.
+        Engines: `pivot`, the default (option `sample`, messages or Arrow rows like those to come,
+        by which filters are filed); `counting`, the papers' (options `variant`, "2003" or "2001",
+        and `rounds` of pre-processing); `naive`, the oracle.
+
+        `reduce` first drops what the other filters of an interface cover: all of it for
+        predicates, the plain cases for constraint rows (`column_reduction`). Neither option
+        changes an answer.
         """
         if engine not in ENGINES:
             raise InvalidPredicate(f"no engine {engine!r}; there are {', '.join(ENGINES)}")
-        if isinstance(entries, pa.Table | pa.RecordBatch):
-            rows = pa.table(entries) if isinstance(entries, pa.RecordBatch) else entries
-            columns = from_constraint_rows(rows)
-        else:
-            pairs = entries.items() if isinstance(entries, Mapping) else entries
-            columns = from_predicates((name, parse(p)) for name, p in pairs)
+        if "sample" in options and engine != "pivot":
+            raise InvalidPredicate(f"the engine {engine!r} takes no sample; `pivot` does")
+        columns, reduction = _columns(entries, reduce)
         names = _string_array(columns.interfaces)
         made = cls(ENGINES[engine](columns, **options), names)
+        made._reduction = reduction
         made._share(columns.interfaces, {name: i for i, name in enumerate(columns.interfaces)})
         return made
 
@@ -172,8 +193,12 @@ class ForwardingTable:
         map: str | None = None,
         attributes: str | None = None,
         ids: bool = False,
-    ) -> pa.ListArray:
+        pairs: bool = False,
+    ) -> pa.ListArray | pa.Table:
         """The interfaces of each row, a list a row: names, or positions in `interfaces`.
+
+        `pairs` gives an Arrow table instead, a line for each match: `row` (int32) and `interface`,
+        a dictionary of names, or int32 with `ids`.
 
         Every column is an attribute, and NULL means that it is not there. Or the messages are in
         one column: JSON objects (`json="message"`), a map, or a list of structs with name, type
@@ -188,18 +213,31 @@ class ForwardingTable:
             raise InvalidValue(
                 f"no column {column!r}; there are {', '.join(rows.schema.names) or 'none'}"
             )
-        return self._lists(*self._engine.match_rows(rows, layout, column), ids)
+        offsets, found = self._engine.match_rows(rows, layout, column)
+        if ids and not self._live.all():
+            found = (np.cumsum(self._live) - 1)[found]
+        answer = answers.pairs if pairs else answers.lists
+        return answer(offsets, found, None if ids else self._names)
 
-    def _lists(self, offsets: Any, found: Any, ids: bool) -> pa.ListArray:
-        if ids:
-            order = np.cumsum(self._live) - 1 if not self._live.all() else None
-            values = pa.array(found if order is None else order[found], pa.int32())
-        else:
-            values = self._names.take(pa.array(found, pa.int32()))
-            values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-        kind = pa.ListArray if offsets[-1] < 2**31 else pa.LargeListArray
-        width = np.int32 if kind is pa.ListArray else np.int64
-        return kind.from_arrays(pa.array(offsets.astype(width)), values)
+    def stats(self, sample: Any = None) -> Stats:
+        """Sizes, pivots, and what a message is expected to cost; `print` it to read it.
+
+        Costs are counted on `sample` (messages or Arrow rows), or on the sample that the table was
+        compiled with, or guessed from the predicates. An updated table is compacted for it.
+        """
+        from palio.matching.engines import PivotEngine, take_sample
+        from palio.matching.statistics import measure
+        from palio.matching.updates import UpdatedEngine
+
+        engine = self._engine
+        if isinstance(engine, UpdatedEngine):
+            return self.compacted().stats(sample)
+        if not isinstance(engine, PivotEngine):
+            raise InvalidPredicate("only tables of the engine pivot have statistics")
+        known = engine.sample
+        if sample is not None:
+            known = take_sample(sample, engine.names, engine.strings)
+        return measure(engine, known, self._reduction)
 
     def save(self, path: str | Path) -> None:
         """Write the table to one file, which `load` maps into memory."""
