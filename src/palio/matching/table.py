@@ -113,23 +113,30 @@ class ForwardingTable:
 
     @classmethod
     def compile(
-        cls, entries: Entries, engine: str = "pivot", *, reduce: bool = False, **options: Any
+        cls,
+        entries: Entries,
+        engine: str = "pivot",
+        *,
+        sample: Any = None,
+        reduce: bool = False,
+        **options: Any,
     ) -> ForwardingTable:
         """A table from a mapping or pairs of interface and predicate (or its SQL text), or from an
         Arrow table of constraints (interface, filter, name, op, type, value).
 
-        Engines: `pivot`, the default (option `sample`, messages or Arrow rows like those to come,
-        by which filters are filed); `counting`, the papers' (options `variant`, "2003" or "2001",
-        and `rounds` of pre-processing); `naive`, the oracle.
+        Engines: `pivot`, the default; `counting`, the papers' (options `variant`, "2003" or
+        "2001", and `rounds` of pre-processing); `naive`, the oracle.
 
-        `reduce` first drops what the other filters of an interface cover: all of it for
-        predicates, the plain cases for constraint rows (`column_reduction`). Neither option
-        changes an answer.
+        `sample`, messages or Arrow rows like those to come, makes a quicker table of pivot.
+        `reduce` drops what other filters of an interface cover: all of it for predicates, the
+        plain cases for constraint rows (`column_reduction`). Neither changes an answer.
         """
         if engine not in ENGINES:
             raise InvalidPredicate(f"no engine {engine!r}; there are {', '.join(ENGINES)}")
-        if "sample" in options and engine != "pivot":
-            raise InvalidPredicate(f"the engine {engine!r} takes no sample; `pivot` does")
+        if sample is not None:
+            if engine != "pivot":
+                raise InvalidPredicate(f"the engine {engine!r} takes no sample; `pivot` does")
+            options["sample"] = sample
         columns, reduction = _columns(entries, reduce)
         names = _string_array(columns.interfaces)
         made = cls(ENGINES[engine](columns, **options), names)
