@@ -111,6 +111,49 @@ def _progress(rows: Iterable[Message], title: str, total: int | None) -> Iterato
 
 
 @app.command()
+def stats(
+    predicates: Annotated[
+        Path | None, typer.Option(help="CSV, JSON lines or Parquet: interface, predicate.")
+    ] = None,
+    table: Annotated[Path | None, typer.Option(help="A table that was saved.")] = None,
+    sample: Annotated[
+        Path | None, typer.Option(help="Messages to count on; without them costs are guessed.")
+    ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(help="The type of a CSV column: zip=string. May be repeated."),
+    ] = None,
+    by_sample: Annotated[
+        bool, typer.Option(help="Choose the pivots of the predicates by the sample too.")
+    ] = False,
+    reduced: Annotated[bool, typer.Option("--reduce", help="Reduce the predicates.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Tell what a table holds and what a message costs it: why it is slow."""
+    from palio.matching import files
+    from palio.matching.table import ForwardingTable
+
+    if (predicates is None) == (table is None):
+        raise PalioError("palio stats takes --predicates or --table, one of them")
+    if table is not None and (by_sample or reduced):
+        raise PalioError("--by-sample and --reduce are for --predicates; a table is compiled")
+    if by_sample and sample is None:
+        raise PalioError("--by-sample needs messages: --sample FILE")
+    chosen = dict(_pair(entry) for entry in types or [])
+    messages = None if sample is None else list(files.read_messages(sample, chosen))
+    if table is not None:
+        made = ForwardingTable.load(table)
+    else:
+        assert predicates is not None
+        entries = files.read_predicates(predicates)
+        made = ForwardingTable.compile(
+            entries, sample=messages if by_sample else None, reduce=reduced
+        )
+    found = made.stats(messages)
+    print(json.dumps(found.row(), ensure_ascii=False) if as_json else found)
+
+
+@app.command()
 def parse(
     predicate: PredicateText,
     read: Annotated[Notation, typer.Option("--from", help="How it is written.")] = Notation.SQL,

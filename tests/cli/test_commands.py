@@ -162,3 +162,37 @@ def test_demo_routes_flights() -> None:
     assert done.returncode == 0, done.stderr
     assert "500 messages" in done.stdout.replace("\n", " ")
     assert "messages/s" in done.stdout.replace("\n", " ")
+
+
+def test_stats_of_predicates_and_of_a_table(tmp_path: Path) -> None:
+    from palio import ForwardingTable
+
+    predicates, sample = write_predicates(tmp_path, "csv"), write_messages(tmp_path, "jsonl")
+    made = ForwardingTable.compile(dict(SUBSCRIPTIONS))
+    made.save(tmp_path / "table")
+    for source in (("--predicates", predicates), ("--table", tmp_path / "table")):
+        done = palio("stats", *source, "--sample", sample, "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == json.loads(json.dumps(made.stats(EVENTS).row()))
+    done = palio("stats", "--predicates", predicates, "--reduce")
+    assert done.returncode == 0, done.stderr
+    assert "2 interfaces, 3 filters (3 of one constraint)" in done.stdout
+    assert "reduced from 3 filters to 3" in done.stdout
+    assert "guessed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--predicates", "subs.csv", "--table", "t"],
+        ["--table", "t", "--reduce"],
+        ["--predicates", "subs.csv", "--by-sample"],
+        ["--table", "nowhere"],
+    ],
+)
+def test_stats_wants_one_source(arguments: list[str]) -> None:
+    done = palio("stats", *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("palio: ")
+    assert "Traceback" not in done.stderr

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
@@ -26,6 +25,7 @@ from palio.matching.counting import CountingEngine
 from palio.matching.engines import PivotEngine
 from palio.matching.naive import NaiveEngine
 from palio.matching.table import ForwardingTable
+from palio.matching.versions import Names, Roster, string_array
 from palio.model.message import Message
 
 
@@ -153,10 +153,10 @@ def _rows_runner(engine: PivotEngine, load: workloads.Workload) -> Callable[[], 
 
 
 def _single_runner(
-    engine: PivotEngine, interfaces: list[str], messages: list[dict[str, Any]]
+    engine: PivotEngine, interfaces: Sequence[str], messages: list[dict[str, Any]]
 ) -> Callable[[], int]:
     """The same one by one, from dicts to names."""
-    table = ForwardingTable(engine, pa.array(interfaces, pa.string()))
+    table = ForwardingTable(engine, Roster.of(Names(string_array(interfaces))))
     return lambda: sum(len(table.forward(message)) for message in messages)
 
 

@@ -21,7 +21,6 @@ from palio.matching.codes import (
     FLOAT,
     GE,
     GT,
-    IN,
     INT,
     LE,
     LT,
@@ -112,8 +111,6 @@ def is_covered(
 ) -> bool:
     """Is there another single constraint of the interface that selects all that c does?"""
     owner, name, op, domain, key = owners[c], names[c], ops[c], domains[c], keys[c]
-    if op == IN:
-        return False
     found = slots[find(slots, owners, names, ops, domains, keys, owner, name, domain, op, key)] - 1
     if shape_of(op) < UP and found >= 0 and found != c:
         return True

@@ -128,12 +128,26 @@ def with_room(texts: Texts) -> Texts:
     return texts._replace(hits=np.concatenate([texts.hits, np.empty_like(texts.hits)]))
 
 
-def resolve_operands(strings: Strings) -> Texts:
-    """Which operands begin, end and lie within which others."""
-    texts = unresolved(strings, strings.begin, 8 * len(strings.begin))
+def _resolved(strings: Strings, blob: Ints, begin: Ints) -> Texts:
+    """Texts that have all been looked up."""
+    texts = unresolved(strings, begin, 8 * len(begin))
     done = 0
-    while done < len(strings.begin) - 1:
-        done = text_kernels.settle_all(strings, texts, strings.blob, strings.begin, done)
-        if done < len(strings.begin) - 1:
+    while done < len(begin) - 1:
+        done = text_kernels.settle_all(strings, texts, blob, begin, done)
+        if done < len(begin) - 1:
             texts = with_room(texts)
     return texts
+
+
+def resolve_operands(strings: Strings) -> Texts:
+    """Which operands begin, end and lie within which others."""
+    return _resolved(strings, strings.blob, strings.begin)
+
+
+def resolve_texts(strings: Strings, batch: Batch) -> tuple[Batch, Texts]:
+    """Look all strings of a batch up; the batch gets their floor keys."""
+    texts = _resolved(strings, batch.text_blob, batch.text_begin)
+    own = np.flatnonzero(batch.text >= 0)
+    floor, place = batch.floor.copy(), batch.place.copy()
+    floor[own], place[own] = texts.floor[batch.text[own]], texts.place[batch.text[own]]
+    return batch._replace(floor=floor, place=place), texts

@@ -12,7 +12,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 
+from palio.errors import InvalidValue
 from palio.matching import pivot_kernels
 from palio.matching.arrays import Batch, Pivots, Strings
 from palio.matching.arrow_encoding import encode_attributes, encode_map, encode_wide
@@ -21,9 +23,12 @@ from palio.matching.covered import uncovered
 from palio.matching.decoding import pivot_predicates
 from palio.matching.encoding import encode_messages, unresolved, with_room
 from palio.matching.json_encoding import NameIndex, encode_json
+from palio.matching.likelihood import Constraints
 from palio.matching.masks import build_masks, cover_rows, without_singles
 from palio.matching.pivot import build_pivots, build_strings
+from palio.matching.sample import Sample
 from palio.matching.single import Single
+from palio.model.message import as_message
 from palio.model.predicate import Predicate
 from palio.model.values import Value
 
@@ -63,25 +68,56 @@ def encode_rows(names: NameIndex, rows: Any, layout: str, column: str) -> Batch:
     return (encode_map if layout == "map" else encode_attributes)(names.names, values)
 
 
+def take_sample(rows: Any, names: list[str], strings: Strings) -> Sample:
+    """A sample out of Arrow rows (wide) or messages, for a table with these names and strings."""
+    positions = {name: i for i, name in enumerate(names)}
+    if isinstance(rows, pa.Table | pa.RecordBatch):
+        batch = encode_wide(positions, rows)
+    elif isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
+        raise InvalidValue(
+            f"a sample is an Arrow table or a list of messages, not {type(rows).__name__}"
+        )
+    else:
+        batch = encode_messages(positions, map(as_message, rows))
+    return Sample.of(batch, strings, len(names))
+
+
 class PivotEngine:
     """The default engine; see `pivot`."""
 
-    def __init__(self, names: list[str], interfaces: int, strings: Strings, pivots: Pivots) -> None:
+    def __init__(
+        self,
+        names: list[str],
+        interfaces: int,
+        strings: Strings,
+        pivots: Pivots,
+        sample: Sample | None = None,
+    ) -> None:
         self.names = names
         self.strings = strings
         self.pivots = pivots
         self._masks = build_masks(pivots, interfaces)
         self._walked = without_singles(pivots) if self._masks else pivots
+        self.sample = sample  # that chose the pivots, if there was one
         self._positions = {name: i for i, name in enumerate(names)}
         self._interfaces = interfaces
         self._local = threading.local()
 
     @classmethod
-    def compile(cls, columns: Columns) -> PivotEngine:
-        """File all filters of the columns."""
+    def compile(cls, columns: Columns, sample: Any = None) -> PivotEngine:
+        """File all filters of the columns, by a sample of messages if there is one."""
         strings = build_strings(columns)
-        pivots = build_pivots(uncovered(columns, strings))
-        return cls(columns.names, len(columns.interfaces), strings, pivots)
+        names, interfaces = columns.names, len(columns.interfaces)
+        columns = uncovered(columns, strings)
+        if sample is None:
+            return cls(names, interfaces, strings, build_pivots(columns))
+        known = take_sample(sample, names, strings)
+        chance = known.likelihood(Constraints.of(columns))
+        return cls(names, interfaces, strings, build_pivots(columns, chance), known)
+
+    @property
+    def interfaces(self) -> int:
+        return self._interfaces
 
     @property
     def nbytes(self) -> int:

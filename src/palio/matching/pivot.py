@@ -4,8 +4,8 @@ Compiling sorts; nothing is a Python object per filter. A message touches the di
 own names, copies the filters that are one constraint, and verifies the few others. `arrays` draws
 what is built here, `pivot_kernels` walks it.
 
-How likely a constraint is to hold is guessed from the predicates: the share of constraints that
-have its name, times how selective its operator is among the operands of that name.
+How likely a constraint is to hold is guessed from the predicates (`likelihood`), or counted on a
+sample of messages (`sample`).
 """
 
 from __future__ import annotations
@@ -17,19 +17,9 @@ import numpy as np
 from palio.matching import codes
 from palio.matching.arrays import Pivots, Strings
 from palio.matching.columns import Columns, Ints
+from palio.matching.likelihood import Constraints, guess
 from palio.matching.text_kernels import build_hash
 
-_ATTRIBUTES = 10  # that a message has, where only the order of guesses matters
-_SELECTIVITY = {
-    codes.NE: 0.95,
-    codes.PREFIX: 0.02,
-    codes.SUFFIX: 0.02,
-    codes.CONTAINS: 0.04,
-    codes.NOT_PREFIX: 0.97,
-    codes.NOT_SUFFIX: 0.97,
-    codes.NOT_CONTAINS: 0.95,
-    codes.ANY: 1.0,
-}
 _ALWAYS = -1  # the name under which filters without a pivot lie
 
 
@@ -50,46 +40,6 @@ def build_strings(columns: Columns) -> Strings:
     return Strings(blob, begin, hashes, slots, uses, *used)
 
 
-def likelihood(columns: Columns) -> Ints:
-    """For each constraint, a guess of how likely a message satisfies it."""
-    names = np.bincount(columns.name, minlength=len(columns.names))
-    share = names / max(1, len(columns.name))
-    present = np.minimum(1.0, share * _ATTRIBUTES)[columns.name]
-    selectivity = np.ones(len(columns.op))
-    for op, guess in _SELECTIVITY.items():
-        selectivity[columns.op == op] = guess
-    _judge_ordered(columns, selectivity)
-    result = present * selectivity
-    absent = columns.op == codes.ABSENT
-    result[absent] = 1.0 - 0.5 * present[absent]
-    return np.asarray(result)
-
-
-def _judge_ordered(columns: Columns, selectivity: Ints) -> None:
-    """= by the number of operands it has, < and > by the place of theirs among all."""
-    place = columns.name.astype(np.int64) * 8 + columns.domain
-    ordered = np.flatnonzero(columns.op <= codes.GE)
-    order = ordered[np.lexsort((columns.key[ordered], place[ordered]))]
-    if not len(order):
-        return
-    group = place[order]
-    first = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
-    size = np.diff(np.r_[first, len(group)])
-    rank = (np.arange(len(group)) - np.repeat(first, size) + 0.5) / np.repeat(size, size)
-    new = np.r_[
-        True, (group[1:] != group[:-1]) | (columns.key[order][1:] != columns.key[order][:-1])
-    ]
-    distinct = np.repeat(np.add.reduceat(new, first), size)
-    ops = columns.op[order]
-    guess = np.where(ops == codes.EQ, 1.0 / distinct, 0.95)
-    guess = np.where((ops == codes.LT) | (ops == codes.LE), rank, guess)
-    guess = np.where((ops == codes.GT) | (ops == codes.GE), 1.0 - rank, guess)
-    selectivity[order] = np.maximum(guess, 1e-9)
-    sets = np.flatnonzero(columns.op == codes.IN)
-    members = np.diff(columns.sets.start)[columns.key[sets]]
-    selectivity[sets] = np.minimum(0.9, 0.01 * members)
-
-
 @dataclass(frozen=True, slots=True)
 class _Postings:
     """Where each filter is filed: one row for each, more for a filter under a set."""
@@ -106,9 +56,10 @@ class _Postings:
         )
 
 
-def build_pivots(columns: Columns) -> Pivots:
-    """File all filters."""
-    chance = likelihood(columns)
+def build_pivots(columns: Columns, chance: Ints | None = None) -> Pivots:
+    """File all filters; `chance` is how likely each constraint is, a guess unless it is given."""
+    if chance is None:
+        chance = guess(Constraints.of(columns))
     order = np.lexsort((chance, columns.filter))  # least likely first within each filter
     first = np.flatnonzero(
         np.r_[True, columns.filter[order][1:] != columns.filter[order][:-1]]
@@ -129,14 +80,12 @@ def build_pivots(columns: Columns) -> Pivots:
 
 def _postings(columns: Columns, pivot: Ints) -> _Postings:
     """The directory and key of each pivot; a set has one posting for each member."""
-    op, domain, key = columns.op[pivot], columns.domain[pivot], columns.key[pivot]
-    weak = np.isin(op, codes.KEPT_INLINE)
-    domain = np.where(
-        weak & ((domain == codes.INT) | (domain == codes.FLOAT)), codes.NUMBER, domain
-    )
-    kind = np.where(weak, codes.ANY, op)
-    key = np.where((kind == codes.ANY) | (kind == codes.ABSENT), 0, key)
-    filters, names = columns.filter[pivot], columns.name[pivot]
+    filed = Constraints(
+        columns.name[pivot], columns.op[pivot], columns.domain[pivot], columns.key[pivot],
+        columns.sets, len(columns.names),
+    ).filed()  # fmt: skip
+    kind, domain, key = filed.op, filed.domain, filed.key
+    filters, names = columns.filter[pivot], filed.name
     plain = kind != codes.IN
     parts = [_Postings(filters[plain], names[plain], kind[plain], domain[plain], key[plain])]
     sets = np.flatnonzero(~plain)

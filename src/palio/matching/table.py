@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from palio.errors import InvalidFile, InvalidPredicate, InvalidValue
+from palio.matching import answers
 from palio.matching.columns import Columns, from_predicates
 from palio.matching.constraint_rows import from_constraint_rows
 from palio.matching.versions import Names, Roster, string_array
@@ -28,6 +28,7 @@ from palio.model.predicate import Predicate
 
 if TYPE_CHECKING:
     from palio.matching.engines import Engine
+    from palio.matching.statistics import Reduction, Stats
     from palio.matching.updates import UpdatedEngine
 
 Entries: TypeAlias = (
@@ -36,10 +37,10 @@ Entries: TypeAlias = (
 
 
 # Engines are loaded when they are asked for: kernels and numba take seconds.
-def _pivot(columns: Columns) -> Engine:
+def _pivot(columns: Columns, sample: Any = None) -> Engine:
     from palio.matching.engines import PivotEngine
 
-    return PivotEngine.compile(columns)
+    return PivotEngine.compile(columns, sample)
 
 
 def _counting(columns: Columns, **options: Any) -> Engine:
@@ -61,6 +62,19 @@ ENGINES: dict[str, Callable[..., Engine]] = {
 }
 
 
+def _columns(entries: Entries, reduce: bool) -> tuple[Columns, Reduction | None]:
+    """The constraints of the entries, and what reducing them saved."""
+    from palio.matching.column_reduction import reduce_columns, reduce_predicates
+
+    if isinstance(entries, pa.Table | pa.RecordBatch):
+        rows = pa.table(entries) if isinstance(entries, pa.RecordBatch) else entries
+        columns = from_constraint_rows(rows)
+        return reduce_columns(columns) if reduce else (columns, None)
+    pairs = entries.items() if isinstance(entries, Mapping) else entries
+    parsed = ((name, parse(p)) for name, p in pairs)
+    return reduce_predicates(parsed) if reduce else (from_predicates(parsed), None)
+
+
 class ForwardingTable:
     """Predicates compiled for forwarding.
 
@@ -72,28 +86,41 @@ class ForwardingTable:
     def __init__(self, engine: Engine, roster: Roster) -> None:
         self._engine = engine
         self._roster = roster
+        self._reduction: Reduction | None = None
 
     @classmethod
-    def compile(cls, entries: Entries, engine: str = "pivot", **options: Any) -> ForwardingTable:
+    def compile(
+        cls,
+        entries: Entries,
+        engine: str = "pivot",
+        *,
+        sample: Any = None,
+        reduce: bool = False,
+        **options: Any,
+    ) -> ForwardingTable:
         """A table from a mapping or pairs of interface and predicate (or its SQL text), or from an
         Arrow table of constraints (interface, filter, name, op, type, value).
 
         Engines: `pivot`, the default; `counting`, the papers' (options `variant`, "2003" or
         "2001", and `rounds` of pre-processing); `naive`, the oracle.
+
+        `sample`, messages or Arrow rows like those to come, makes a quicker table of pivot.
+        `reduce` drops what other filters of an interface cover: all of it for predicates, the
+        plain cases for constraint rows (`column_reduction`). Neither changes an answer.
         """
         if engine not in ENGINES:
             raise InvalidPredicate(f"no engine {engine!r}; there are {', '.join(ENGINES)}")
-        if isinstance(entries, pa.Table | pa.RecordBatch):
-            rows = pa.table(entries) if isinstance(entries, pa.RecordBatch) else entries
-            columns = from_constraint_rows(rows)
-        else:
-            pairs = entries.items() if isinstance(entries, Mapping) else entries
-            columns = from_predicates((name, parse(p)) for name, p in pairs)
-        made = ENGINES[engine](columns, **options)
+        if sample is not None:
+            if engine != "pivot":
+                raise InvalidPredicate(f"the engine {engine!r} takes no sample; `pivot` does")
+            options["sample"] = sample
+        columns, reduction = _columns(entries, reduce)
         names = Names(string_array(columns.interfaces), list(columns.interfaces))
         if engine != "naive":  # which stays without kernels
             names.file()
-        return cls(made, Roster.of(names))
+        made = cls(ENGINES[engine](columns, **options), Roster.of(names))
+        made._reduction = reduction
+        return made
 
     @property
     def interfaces(self) -> tuple[str, ...]:
@@ -113,8 +140,12 @@ class ForwardingTable:
         map: str | None = None,
         attributes: str | None = None,
         ids: bool = False,
-    ) -> pa.ListArray:
+        pairs: bool = False,
+    ) -> pa.ListArray | pa.Table:
         """The interfaces of each row, a list a row: names, or positions in `interfaces`.
+
+        `pairs` gives an Arrow table instead, a line for each match: `row` (int32) and `interface`,
+        a dictionary of names, or int32 with `ids`.
 
         Every column is an attribute, and NULL means that it is not there. Or the messages are in
         one column: JSON objects (`json="message"`), a map, or a list of structs with name, type
@@ -129,18 +160,31 @@ class ForwardingTable:
             raise InvalidValue(
                 f"no column {column!r}; there are {', '.join(rows.schema.names) or 'none'}"
             )
-        return self._lists(*self._engine.match_rows(rows, layout, column), ids)
+        offsets, found = self._engine.match_rows(rows, layout, column)
+        if ids and not self._roster.live.all():
+            found = self._roster.order[found]
+        answer = answers.pairs if pairs else answers.lists
+        return answer(offsets, found, None if ids else self._roster.array)
 
-    def _lists(self, offsets: Any, found: Any, ids: bool) -> pa.ListArray:
-        if ids:
-            is_whole = bool(self._roster.live.all())
-            places = found if is_whole else self._roster.order[found]
-            values = pa.array(places, pa.int32())
-        else:
-            values = self._roster.name_array(found)
-        kind = pa.ListArray if offsets[-1] < 2**31 else pa.LargeListArray
-        width = np.int32 if kind is pa.ListArray else np.int64
-        return kind.from_arrays(pa.array(offsets.astype(width)), values)
+    def stats(self, sample: Any = None) -> Stats:
+        """Sizes, pivots, and what a message is expected to cost; `print` it to read it.
+
+        Costs are counted on `sample` (messages or Arrow rows), or on the sample that the table was
+        compiled with, or guessed from the predicates. An updated table is compacted for it.
+        """
+        from palio.matching.engines import PivotEngine, take_sample
+        from palio.matching.statistics import measure
+        from palio.matching.updates import UpdatedEngine
+
+        engine = self._engine
+        if isinstance(engine, UpdatedEngine):
+            return self.compacted().stats(sample)
+        if not isinstance(engine, PivotEngine):
+            raise InvalidPredicate("only tables of the engine pivot have statistics")
+        known = engine.sample
+        if sample is not None:
+            known = take_sample(sample, engine.names, engine.strings)
+        return measure(engine, known, self._reduction)
 
     def save(self, path: str | Path) -> None:
         """Write the table to one file, which `load` maps into memory.

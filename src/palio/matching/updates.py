@@ -19,7 +19,9 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
+from palio.matching.answers import whole
 from palio.matching.columns import Columns, Ints, from_predicates
 from palio.matching.engines import Engine, PivotEngine
 from palio.matching.merging import joined
@@ -152,7 +154,7 @@ class UpdatedEngine:
         parts = [(_columns(self.base, base.array), np.arange(len(base), dtype=np.int32))]
         parts += [(level.columns(), level.positions) for level in (*self.levels, *self._fresh)]
         positions = self.roster.positions
-        names = Names(self.roster.name_array(positions))
+        names = Names(whole(self.roster.array.take(pa.array(positions, pa.int64()))))
         columns = joined(parts, positions, names.array)
         return UpdatedEngine(PivotEngine.compile(columns), Roster.of(names))
 

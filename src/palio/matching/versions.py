@@ -193,17 +193,13 @@ class Roster:
         found: list[str] = self.base.listed.take(positions[:known]).tolist()
         return found + [fresh[i - count] for i in positions[known:].tolist()]
 
-    def name_array(self, positions: Ints) -> Any:
-        """The names at these positions as an Arrow array."""
-        count = len(self.base)
-        is_fresh = positions >= count
-        if not is_fresh.any():
-            return self.base.array.take(pa.array(positions, pa.int32()))
-        own = string_array([self.line.fresh[i - count] for i in positions[is_fresh].tolist()])
-        old = self.base.array.take(pa.array(positions[~is_fresh], pa.int32()))
-        both = pa.concat_arrays([old, own.cast(old.type)])
-        at = np.where(is_fresh, len(old) + np.cumsum(is_fresh), np.cumsum(~is_fresh)) - 1
-        return both.take(pa.array(at))
+    @cached_property
+    def array(self) -> Any:
+        """The names of all positions, also of those that are gone, as Arrow has them."""
+        base, fresh = self.base.array, self.line.fresh[: self.count - len(self.base)]
+        if not fresh:
+            return base
+        return pa.chunked_array([base, string_array(fresh).cast(base.type)])
 
     def find(self, name: str) -> int | None:
         """The position of an interface, if it is there."""
