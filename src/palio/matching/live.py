@@ -83,7 +83,8 @@ class LiveTable:
             self._raise_failure()
             made = self._engine.changed(parsed, dict.fromkeys(remove))
             if len(made.levels) > LEVELS_MAX:
-                made = made.tidied(self._compacting_to)
+                old = due(made.levels, self._compacting_to)
+                made = made.replaced(old, merged(made.roster, old)) if old else made
             self._put(made)
             return self._table
 

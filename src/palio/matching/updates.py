@@ -141,10 +141,10 @@ class UpdatedEngine:
         levels = tuple(level for level in self.levels if id(level) not in known)
         return UpdatedEngine(self.base, self.roster, (*levels, *new), self.recent)
 
-    def tidied(self, after: int = 0) -> UpdatedEngine:
+    def tidied(self) -> UpdatedEngine:
         """The same version with no more levels of a size than there should be."""
         made = self
-        while old := due(made.levels, after):
+        while old := due(made.levels):
             made = made.replaced(old, merged(made.roster, old))
         return made
 
