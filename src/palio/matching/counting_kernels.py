@@ -292,6 +292,25 @@ def find(
 
 
 @borrowing
+def total(runs: Any, found: int) -> int:
+    """How many constraints the runs have."""
+    count = 0
+    for i in range(found):
+        count += runs[i, 1] - runs[i, 0]
+    return count
+
+
+@borrowing
+def look_up(strings: Any, batch: Any, texts: Any, j: int) -> None:
+    """Give attribute j, a string, its place among the operands."""
+    t = batch.text[j]
+    if texts.at[4 * t] < 0:
+        begin, end = batch.text_begin[t], batch.text_begin[t + 1]
+        settle(strings, texts, batch.text_blob, begin, end, t)
+    batch.floor[j], batch.place[j] = texts.floor[t], texts.place[t]
+
+
+@borrowing
 def turn_domain(type: int, turn: int) -> int:
     """Where a value looks: in its own type, in the other one of numbers, in every type."""
     if turn == 0:
@@ -345,11 +364,8 @@ def forward(
                 if not present[absent_name[j - last]]:
                     found = emit(runs, 0, absent[j - last], absent[j - last] + 1)
             else:
-                t = text[j]
-                if t >= 0:
-                    if text_at[4 * t] < 0:
-                        settle(strings, texts, text_blob, text_begin[t], text_begin[t + 1], t)
-                    floors[j], places[j] = texts.floor[t], texts.place[t]
+                if text[j] >= 0:
+                    look_up(strings, batch, texts, j)
                 for turn in range(3):
                     domain = turn_domain(types[j], turn)
                     in_float = domain == codes.FLOAT
@@ -362,8 +378,7 @@ def forward(
                         directory_at, kinds, keys_at, keys, members_at, member_keys, links_at,
                         links, blob, begin, text_blob, text_begin, text_at, hits, skip, runs, found,
                     )  # fmt: skip
-            for i in range(found):
-                touched += runs[i, 1] - runs[i, 0]
+            touched += total(runs, found)
             if eliminated:
                 undecided, more = count_survivors(
                     runs, found, filters_at, filters, owners, cells, width, current, ignored,

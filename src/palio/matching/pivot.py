@@ -27,7 +27,7 @@ def build_strings(columns: Columns) -> Strings:
     """The operands that are strings, hashed, with what each is used for."""
     lengths = np.fromiter(map(len, columns.strings), np.int64, len(columns.strings))
     begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    blob = np.frombuffer(b"".join(columns.strings) or b"\0", np.uint8)
+    blob = np.frombuffer(b"".join(columns.strings) or b"\0", np.uint8).copy()  # writable
     size = 1 << max(4, int(2 * len(lengths)).bit_length())
     hashes, slots = np.zeros(len(lengths), np.uint64), np.zeros(size, np.int32)
     build_hash(blob, begin, hashes, slots)
@@ -91,7 +91,7 @@ def _postings(columns: Columns, pivot: Ints) -> _Postings:
     sets = np.flatnonzero(~plain)
     if len(sets):
         parts += _set_postings(columns, filters[sets], names[sets], domain[sets], key[sets])
-    bare = np.setdiff1d(np.arange(columns.filters), columns.filter)  # the empty filter: TRUE
+    bare = np.flatnonzero(np.bincount(columns.filter, minlength=columns.filters) == 0)  # TRUE
     if len(bare):
         zeros = np.zeros(len(bare), np.int64)
         parts.append(
@@ -171,7 +171,7 @@ def _assemble(
         set_at=columns.sets.start,
         set_split=columns.sets.split,
         set_keys=columns.sets.keys,
-        once=np.array([len(np.unique(owners)) == len(owners)], np.uint8),
+        once=np.array([np.bincount(owners).max(initial=0) <= 1], np.uint8),
     )
 
 

@@ -1,4 +1,4 @@
-"""The kernel of a single message: its strings are looked up, then it is a batch of one row.
+"""The kernel of a single message: a batch of one row, in one call.
 
 A message comes as 64-bit words, written by `single`:
 
@@ -54,7 +54,7 @@ def pivots_at(p: Any) -> Any:
 def strings_at(p: Any) -> Any:
     """The arrays of `Strings`, from their places."""
     return Strings(
-        read_only(carray(pointer(p[0, 0]), p[0, 1], np.uint8)),
+        carray(pointer(p[0, 0]), p[0, 1], np.uint8),
         carray(pointer(p[1, 0]), p[1, 1], np.int64),
         carray(pointer(p[2, 0]), p[2, 1], np.uint64),
         carray(pointer(p[3, 0]), p[3, 1], np.int32),
@@ -66,20 +66,20 @@ def strings_at(p: Any) -> Any:
 
 
 @allocating
-def unresolved(strings: Any, batch: Any) -> Any:
-    """The strings of one message, with room for whatever is found of them."""
-    count = len(batch.text_begin) - 1
+def unresolved(strings: Any, text_begin: Any) -> Any:
+    """The strings of one message, of which nothing is known yet, with room for all hits."""
+    found = len(text_begin) - 1
     longest = 0
-    for t in range(count):
-        longest = max(longest, batch.text_begin[t + 1] - batch.text_begin[t])
+    for t in range(found):
+        longest = max(longest, text_begin[t + 1] - text_begin[t])
     room = hits_max(strings, longest)
     powers = np.empty(longest + 1, np.uint64)
     powers[0] = ONE
     for i in range(longest):
         powers[i + 1] = powers[i] * BASE
     return Texts(
-        np.full(4 * count, -1, np.int64), np.empty(count * room, np.int32),
-        np.empty(count, np.int64), np.empty(count, np.uint8), np.array([0, room]),
+        np.full(4 * found, -1, np.int64), np.empty(found * room + 1, np.int32),
+        np.zeros(found, np.int64), np.zeros(found, np.uint8), np.array([0, room]),
         np.empty(longest + 1, np.uint64), powers,
     )
 
@@ -113,12 +113,14 @@ def forward_one(
     settle(
         0, count, batch.type, batch.floor, batch.place, batch.float_floor, batch.float_place
     )
-    texts = unresolved(strings, batch)
+    texts = unresolved(strings, batch.text_begin)
     ranges = np.empty((ranges_max(pivots, batch, 0, count, texts.limits[1]), 2), np.int64)
     ends = np.zeros(1, np.int64)
     nothing, undone = np.empty((1, 0), np.uint64), np.zeros(1, np.uint8)
+    # No literals in this call: numba would compile the kernel of batches once more for them.
+    first, last, copying = batch.row_at[0], np.int64(len(ends)), count < 0
     forward(
-        pivots, strings, batch, texts, 0, 0, 1, interfaces, interfaces, False, nothing, undone,
-        slot, bits, summary, ranges, ends, out,
+        pivots, strings, batch, texts, first, first, last, interfaces, interfaces, copying, nothing,
+        undone, slot, bits, summary, ranges, ends, out,
     )
     return ends[0]
