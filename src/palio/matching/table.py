@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from palio.matching.engines import Engine
 
 Entries: TypeAlias = (
-    Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]] | pa.Table
+    Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]] | pa.Table | Columns
 )
 
 
@@ -98,7 +98,7 @@ class ForwardingTable:
     @classmethod
     def compile(cls, entries: Entries, engine: str = "pivot", **options: Any) -> ForwardingTable:
         """A table from a mapping or pairs of interface and predicate (or its SQL text), or from an
-        Arrow table of constraints (interface, filter, name, op, type, value).
+        Arrow table of constraints (interface, filter, name, op, type, value), or from columns.
 
         Engines: `pivot`, the default; `counting`, the papers' (options `variant`, "2003" or
         "2001", and `rounds` of pre-processing); `naive`, the oracle.
@@ -108,6 +108,8 @@ class ForwardingTable:
         if isinstance(entries, pa.Table | pa.RecordBatch):
             rows = pa.table(entries) if isinstance(entries, pa.RecordBatch) else entries
             columns = from_constraint_rows(rows)
+        elif isinstance(entries, Columns):
+            columns = entries
         else:
             pairs = entries.items() if isinstance(entries, Mapping) else entries
             columns = from_predicates((name, parse(p)) for name, p in pairs)

@@ -1,0 +1,132 @@
+"""The broadcast strategy: every worker has the whole table, and an Arrow function asks it.
+
+The function gets one column, the messages, in the layout that their Arrow type tells: a string is
+JSON, a map a map, a list a list of attributes, a struct wide columns. So it serves SQL as well. It
+carries a Location and nothing else; workers of a machine share the table's pages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from palio.errors import InvalidValue, MissingSoftware, PalioError
+from palio.matching.table import ForwardingTable
+from palio.spark.tables import Location, opened
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+RETURNS = {"array": "array<string>", "ids": "array<int>", "flag": "boolean"}
+_ARROW = {"array": pa.list_(pa.string()), "ids": pa.list_(pa.int32()), "flag": pa.bool_()}
+_SHOWN_MAX = 200  # characters of a bad message
+
+
+def with_matches(
+    df: DataFrame, message: Column, location: Location, output: str, into: str, invalid: str
+) -> DataFrame:
+    """The DataFrame and a column of what each message matches."""
+    return df.withColumn(into, function(location, output, invalid)(message))
+
+
+def function(location: Location, output: str, invalid: str) -> Any:
+    """The Arrow function from messages to what they match."""
+    try:
+        from pyspark.sql.pandas.functions import arrow_udf
+    except ImportError:
+        import pyspark
+
+        raise MissingSoftware(
+            f"palio.spark needs PySpark 4.1 or newer, this is {pyspark.__version__}: "
+            "pip install --upgrade 'palio[spark]'"
+        ) from None
+
+    def palio_match(messages: pa.Array) -> pa.Array:
+        return matches(opened(location), messages, output, invalid)
+
+    return arrow_udf(palio_match, RETURNS[output])
+
+
+# ---- in the worker
+
+
+def matches(table: ForwardingTable, messages: pa.Array, output: str, invalid: str) -> pa.Array:
+    """What each message matches; one that is no message is NULL or an error."""
+    rows, options = _rows(messages)
+    try:
+        return _answers(table, rows, options, output)
+    except InvalidValue:
+        _answers(table, rows.slice(0, 0), options, output)  # if the type is wrong, all rows are
+        if invalid == "error":
+            bad, reason = _first_bad(table, rows, options, output)
+            raise InvalidValue(
+                f"a row is no message: {reason}. It is {str(bad)[:_SHOWN_MAX]}; "
+                "invalid='null' gives such rows NULL"
+            ) from None
+    return pa.chunked_array(list(_pieces(table, rows, options, output))).combine_chunks()
+
+
+def _rows(messages: pa.Array) -> tuple[pa.RecordBatch, dict[str, str]]:
+    """The messages as the table reads them."""
+    kind, is_ = messages.type, pa.types
+    if is_.is_struct(kind):
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        if any(field.metadata and b"variant" in field.metadata for field in fields):
+            raise InvalidValue("a variant is matched as its JSON: write to_json(column)")
+        return pa.RecordBatch.from_arrays(messages.flatten(), [f.name for f in fields]), {}
+    if is_.is_map(kind):
+        layout = "map"
+    elif is_.is_list(kind) or is_.is_large_list(kind):
+        layout = "attributes"
+    else:
+        layout = "json"
+    return pa.RecordBatch.from_arrays([messages], ["message"]), {layout: "message"}
+
+
+def _answers(
+    table: ForwardingTable, rows: pa.RecordBatch, options: dict[str, str], output: str
+) -> pa.Array:
+    found = table.forward_batch(rows, ids=output != "array", **options)
+    if output == "flag":
+        return pc.greater(pc.list_value_length(found), 0)
+    try:
+        return found.cast(_ARROW[output])
+    except pa.ArrowInvalid as error:
+        raise PalioError(
+            f"{len(rows):,} rows match too many interfaces for one Arrow batch ({error}); "
+            "lower spark.sql.execution.arrow.maxRecordsPerBatch"
+        ) from None
+
+
+def _pieces(table: ForwardingTable, rows: Any, options: dict[str, str], output: str) -> Any:
+    """The answers of rows of which a few are bad, found by halving."""
+    try:
+        yield _answers(table, rows, options, output)
+    except InvalidValue:
+        if len(rows) == 1:
+            yield pa.nulls(1, _ARROW[output])
+            return
+        half = len(rows) // 2
+        yield from _pieces(table, rows.slice(0, half), options, output)
+        yield from _pieces(table, rows.slice(half), options, output)
+
+
+def _first_bad(
+    table: ForwardingTable, rows: Any, options: dict[str, str], output: str
+) -> tuple[Any, str]:
+    """The first row that is no message, and what is wrong with it; there is one."""
+    low, high = 0, len(rows)  # rows before `low` are good, one before `high` is bad
+    reason = ""
+    while not reason:
+        middle = max(low + 1, (low + high) // 2)
+        try:
+            _answers(table, rows.slice(low, middle - low), options, output)
+            low = middle
+        except InvalidValue as error:
+            high = middle
+            if high - low == 1:
+                reason = str(error).removeprefix("row 0: ")
+    row = rows.slice(low, 1).to_pylist()[0]
+    return (row["message"] if options else row), reason
