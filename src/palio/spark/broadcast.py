@@ -46,7 +46,7 @@ def function(location: Location, output: str, invalid: str) -> Any:
     def palio_match(messages: pa.Array) -> pa.Array:
         return matches(opened(location), messages, output, invalid)
 
-    return arrow_udf(palio_match, RETURNS[output])
+    return arrow_udf(palio_match, RETURNS[output])  # type: ignore[call-overload]
 
 
 # ---- in the worker
