@@ -96,7 +96,9 @@ def test_outputs(
     wanted = [(number, name) for number, names in enumerate(expected) for name in names]
     assert sorted((r["number"], r["interface"]) for r in pairs.collect()) == sorted(wanted)
     flags = palio.spark.forward(few, table, output="flag", **options).collect()
-    assert {r["number"]: r["matched"] for r in flags} == {i: bool(e) for i, e in enumerate(expected)}
+    assert {r["number"]: r["matched"] for r in flags} == {
+        i: bool(e) for i, e in enumerate(expected)
+    }
     ids = palio.spark.forward(few, table, output="ids", into="to", **options).collect()
     order = list(case.predicates)
     assert encodings.lists_of(ids, "to") == [[order.index(n) for n in e] for e in expected]
@@ -150,7 +152,7 @@ def test_rows_that_are_no_messages(spark: Any) -> None:
     frame = spark.createDataFrame(pa.table({"m": texts})).coalesce(1)
     found = palio.spark.forward(frame, table, json="m", invalid="null").collect()
     assert [row["interfaces"] for row in found] == expected
-    with pytest.raises(Exception, match="a row is no message: .*broken.*invalid='null'"):
+    with pytest.raises(Exception, match=r"a row is no message: .*broken.*invalid='null'"):
         palio.spark.forward(frame, table, json="m").collect()
 
 
