@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
         ("CAST(1 AS DECIMAL(9))", "decimal(9,0)", "cast it to bigint"),
         ("binary('a')", "binary", "cast it to"),
         ("INTERVAL '1' DAY", "interval day", "cast it to"),
+        ("'a' COLLATE UTF8_LCASE", "string collate UTF8_LCASE", "by their bytes"),
         ("TIMESTAMP_NTZ '2013-01-31 10:00:00'", "timestamp_ntz", "no time zone"),
     ],
 )

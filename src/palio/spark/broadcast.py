@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from palio.errors import InvalidValue, MissingSoftware, PalioError
 from palio.matching.table import ForwardingTable
+from palio.model.message import Message
 from palio.spark.tables import Location, opened
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _SHOWN_MAX = 200  # characters of a bad message
 def with_matches(
     df: DataFrame, message: Column, location: Location, output: str, into: str, invalid: str
 ) -> DataFrame:
-    """The DataFrame and a column of what each message matches."""
+    """The DataFrame and a column of what each message matches; `output` is one of RETURNS."""
     return df.withColumn(into, function(location, output, invalid)(message))
 
 
@@ -65,7 +66,21 @@ def matches(table: ForwardingTable, messages: pa.Array, output: str, invalid: st
                 f"a row is no message: {reason}. It is {str(bad)[:_SHOWN_MAX]}; "
                 "invalid='null' gives such rows NULL"
             ) from None
-    return pa.chunked_array(list(_pieces(table, rows, options, output))).combine_chunks()
+    if "json" in options:
+        good = [_is_message(text) for text in messages.to_pylist()]
+        kept, nothing = pa.array(good), pa.scalar(None, messages.type)
+        readable = pa.RecordBatch.from_arrays([pc.if_else(kept, messages, nothing)], ["message"])
+        found = _answers(table, readable, options, output)
+        return pc.if_else(kept, found, pa.scalar(None, found.type))
+    return pa.concat_arrays(list(_pieces(table, rows, options, output)))
+
+
+def _is_message(text: str | None) -> bool:
+    try:
+        Message.from_json("{}" if text is None else text)
+    except InvalidValue:
+        return False
+    return True
 
 
 def _rows(messages: pa.Array) -> tuple[pa.RecordBatch, dict[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -20,11 +20,13 @@ from palio.spark.tables import attributes as table_attributes
 from palio.spark.tables import located
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-    from palio.spark.tables import Table
+    from palio.spark.tables import Location, Table
 
-STRATEGIES = ("auto", "broadcast")
+# (df, message column, location, output, into, invalid) -> df with a column `into`
+Strategy: TypeAlias = "Callable[[DataFrame, Column, Location, str, str, str], DataFrame]"
+STRATEGIES: dict[str, Strategy] = {"broadcast": broadcast.with_matches}
 OUTPUTS = {"array": "interfaces", "ids": "interfaces", "pairs": "interface", "flag": "matched"}
 INVALID = ("error", "null")
 
@@ -58,7 +60,7 @@ def forward(
 
     `shared=True`: every worker sees the path, do not ship the file; see `tables.located`.
     """
-    _require("strategy", strategy, STRATEGIES)
+    _require("strategy", strategy, ("auto", *STRATEGIES))
     _require("output", output, OUTPUTS)
     _require("invalid", invalid, INVALID)
     into = into or OUTPUTS[output]
@@ -76,9 +78,11 @@ def forward(
         variant=variant,
         attributes=attributes,
     )
+    with_matches = STRATEGIES["broadcast" if strategy == "auto" else strategy]
     if output != "pairs":
-        return broadcast.with_matches(df, message, location, output, into, invalid)
-    lists = broadcast.with_matches(df, message, location, "array", into, invalid)
+        return with_matches(df, message, location, output, into, invalid)
+    # Spark explodes faster than Python would, and only the messages travel.
+    lists = with_matches(df, message, location, "array", into, invalid)
     return lists.withColumn(into, F.explode(F.col(quoted(into))))
 
 

@@ -125,8 +125,8 @@ def _wide(df: DataFrame, names: frozenset[str], columns: Sequence[str] | None) -
             continue
         if reason := _why_not(type):
             raise InvalidValue(
-                f"column {name!r} has the type {type.simpleString()}, which holds no value of an "
-                f"attribute; {reason}"
+                f"column {name!r} has the type {type.simpleString()}, which no attribute has; "
+                f"{reason}"
             )
         if not isinstance(type, T.NullType):
             known[name] = F.col(quoted(*path))
@@ -157,6 +157,8 @@ def _asks(names: frozenset[str], name: str, type: Any) -> bool:
 
 def _why_not(type: Any) -> str:
     """What to do about a type that no attribute has; nothing when one has it."""
+    if getattr(type, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+        return "strings are compared by their bytes here: cast it to string collate UTF8_BINARY"
     if isinstance(type, _VALUES):
         return ""
     if isinstance(type, T.DecimalType):
