@@ -1,6 +1,6 @@
 """Forwarding DataFrames: each row is a message, and gets the interfaces it goes to.
 
-    df ──messages.message_column──▶ one column ──strategy──▶ df + what each row matches ──▶ output
+    df ──messages_of──▶ Messages ──strategy──▶ df + what each row matches ──▶ output
 
 The table is fixed when `forward` is called: of a table directory, the version that is current then.
 """
@@ -15,17 +15,17 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from palio.errors import InvalidValue
 from palio.spark import broadcast
-from palio.spark.messages import message_column, quoted
+from palio.spark.messages import Messages, messages_of, quoted
 from palio.spark.tables import attributes as table_attributes
 from palio.spark.tables import located
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from palio.spark.tables import Location, Table
 
-# (df, message column, location, output, into, invalid) -> df with a column `into`
-Strategy: TypeAlias = "Callable[[DataFrame, Column, Location, str, str, str], DataFrame]"
+# (df, messages, location, output, into, invalid) -> df with a column `into`
+Strategy: TypeAlias = "Callable[[DataFrame, Messages, Location, str, str, str], DataFrame]"
 STRATEGIES: dict[str, Strategy] = {"broadcast": broadcast.with_matches}
 OUTPUTS = {"array": "interfaces", "ids": "interfaces", "pairs": "interface", "flag": "matched"}
 INVALID = ("error", "null")
@@ -69,7 +69,7 @@ def forward(
             f"the DataFrame has a column {into!r} already; choose another name with into="
         )
     location = located(df.sparkSession, table, shared=shared)
-    message = message_column(
+    messages = messages_of(
         df,
         table_attributes(location),
         columns=columns,
@@ -80,9 +80,9 @@ def forward(
     )
     with_matches = STRATEGIES["broadcast" if strategy == "auto" else strategy]
     if output != "pairs":
-        return with_matches(df, message, location, output, into, invalid)
+        return with_matches(df, messages, location, output, into, invalid)
     # Spark explodes faster than Python would, and only the messages travel.
-    lists = with_matches(df, message, location, "array", into, invalid)
+    lists = with_matches(df, messages, location, "array", into, invalid)
     return lists.withColumn(into, F.explode(F.col(quoted(into))))
 
 

@@ -1,13 +1,13 @@
 """What a message is in a DataFrame: decided and checked on the driver, from the schema.
 
     layout       column                                       what workers get
-    wide         every column an attribute, NULL = not there  struct of those the table asks about
+    wide         every column an attribute, NULL = not there  those that the table asks about
     json         string: one JSON object                      the string
     map          map<string, X>, X as a wide column           the map
     variant      VARIANT: one object                          its JSON, written by the engine
     attributes   array<struct<name, type, value>>, texts      the array
 
-Structs of wide columns are flattened with dots. The type of what workers get says the layout. A
+Structs of wide columns are flattened with dots. The type of a single column says its layout. A
 message that is NULL has no attributes. Columns that no predicate asks about are not sent, so their
 types do not matter.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -34,7 +35,15 @@ _VALUES = (
 )  # fmt: skip
 
 
-def message_column(
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """The columns to send to workers: one, or the attributes that `names` says."""
+
+    columns: tuple[Column, ...]
+    names: tuple[str, ...] | None = None
+
+
+def messages_of(
     df: DataFrame,
     names: frozenset[str],
     *,
@@ -43,8 +52,8 @@ def message_column(
     map: str | None = None,
     variant: str | None = None,
     attributes: str | None = None,
-) -> Column:
-    """The column to send to workers, for a table whose predicates ask about `names`."""
+) -> Messages:
+    """What to send to workers, for a table whose predicates ask about `names`."""
     chosen = {"json": json, "map": map, "variant": variant, "attributes": attributes}
     given = [(layout, column) for layout, column in chosen.items() if column is not None]
     if len(given) > 1 or (given and columns is not None):
@@ -60,7 +69,7 @@ def message_column(
             f"column {column!r} has the type {type.simpleString()}; {layout}= takes {_TAKES[layout]}"
         )
     found = F.col(quoted(column))
-    return F.to_json(found) if layout == "variant" else found
+    return Messages((F.to_json(found) if layout == "variant" else found,))
 
 
 def quoted(*path: str) -> str:
@@ -111,7 +120,7 @@ _TAKES = {
 # ---- wide columns
 
 
-def _wide(df: DataFrame, names: frozenset[str], columns: Sequence[str] | None) -> Column:
+def _wide(df: DataFrame, names: frozenset[str], columns: Sequence[str] | None) -> Messages:
     if isinstance(columns, str):
         raise InvalidValue(f"columns is a list of names, not the text {columns!r}")
     fields = df.schema.fields if columns is None else [_field(df.schema, c) for c in columns]
@@ -131,9 +140,9 @@ def _wide(df: DataFrame, names: frozenset[str], columns: Sequence[str] | None) -
         if not isinstance(type, T.NullType):
             known[name] = F.col(quoted(*path))
     _warn(names, seen, len(known))
-    # A struct of nothing has no rows in Arrow; NULL is an attribute that is not there.
-    parts = [column.alias(name) for name, column in known.items()]
-    return F.struct(*(parts or [F.lit(None).cast("boolean").alias("_")]))
+    if not known:  # so that workers see how many rows there are; NULL is no attribute
+        known["_"] = F.lit(None).cast("boolean")
+    return Messages(tuple(known.values()), tuple(known))
 
 
 def _leaves(
