@@ -59,6 +59,7 @@ def session(master: str = "local[*]", app: str = "palio", **conf: str) -> SparkS
         if master.startswith("local"):  # a name that does not resolve must not stop a laptop
             chosen.setdefault("spark.driver.host", "127.0.0.1")
             chosen.setdefault("spark.driver.bindAddress", "127.0.0.1")
+            chosen.setdefault("spark.python.daemon.module", "palio.spark.daemon")
     for key, value in chosen.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
