@@ -38,6 +38,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.memory": "1g",
             "spark.log.level": "ERROR",
+            "spark.python.daemon.module": "palio.spark.daemon",
             "spark.sql.ansi.enabled": "true",  # the default of Spark 4
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.shuffle.partitions": "2",

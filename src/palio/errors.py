@@ -44,6 +44,10 @@ class InvalidFile(PalioError):
     """A file that cannot be read as what it is said to be."""
 
 
+class MissingSoftware(PalioError, ImportError):
+    """Java or a package that is not installed, or too old."""
+
+
 def _caret(text: str, position: int, width: int = 72) -> str:
     """The line around `position` with a caret under the character, cut to `width`."""
     if not text:

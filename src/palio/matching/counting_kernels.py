@@ -301,6 +301,14 @@ def total(runs: Any, found: int) -> int:
 
 
 @borrowing
+def add_up(tally: Any, touched: int, increments: int, eliminated: int, undecided: int) -> None:
+    tally[0] += touched
+    tally[1] += increments
+    tally[2] += eliminated
+    tally[3] += 1 if undecided == 0 else 0
+
+
+@borrowing
 def look_up(strings: Any, batch: Any, texts: Any, j: int) -> None:
     """Give attribute j, a string, its place among the operands."""
     t = batch.text[j]
@@ -396,9 +404,6 @@ def forward(
         if eliminated:
             ignored[:] = ZERO
         ends[row] = written
-        tally[0] += touched
-        tally[1] += increments
-        tally[2] += eliminated
-        tally[3] += 1 if undecided == 0 else 0
+        add_up(tally, touched, increments, eliminated, undecided)
         row += 1
     return row

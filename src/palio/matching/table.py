@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from palio.matching.updates import UpdatedEngine
 
 Entries: TypeAlias = (
-    Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]] | pa.Table
+    Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]] | pa.Table | Columns
 )
 
 
@@ -70,6 +70,8 @@ def _columns(entries: Entries, reduce: bool) -> tuple[Columns, Reduction | None]
         rows = pa.table(entries) if isinstance(entries, pa.RecordBatch) else entries
         columns = from_constraint_rows(rows)
         return reduce_columns(columns) if reduce else (columns, None)
+    if isinstance(entries, Columns):
+        return reduce_columns(entries) if reduce else (entries, None)
     pairs = entries.items() if isinstance(entries, Mapping) else entries
     parsed = ((name, parse(p)) for name, p in pairs)
     return reduce_predicates(parsed) if reduce else (from_predicates(parsed), None)
@@ -99,7 +101,7 @@ class ForwardingTable:
         **options: Any,
     ) -> ForwardingTable:
         """A table from a mapping or pairs of interface and predicate (or its SQL text), or from an
-        Arrow table of constraints (interface, filter, name, op, type, value).
+        Arrow table of constraints (interface, filter, name, op, type, value), or from columns.
 
         Engines: `pivot`, the default; `counting`, the papers' (options `variant`, "2003" or
         "2001", and `rounds` of pre-processing); `naive`, the oracle.

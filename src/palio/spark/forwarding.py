@@ -1,0 +1,121 @@
+"""Forwarding DataFrames: each row is a message, and gets the interfaces it goes to.
+
+    df ──messages_of──▶ Messages ──strategy──▶ df + what each row matches ──▶ output
+
+The table is fixed when `forward` is called: of a table directory, the version that is current then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from palio.errors import InvalidValue
+from palio.spark import broadcast
+from palio.spark.messages import Messages, messages_of, quoted
+from palio.spark.tables import attributes as table_attributes
+from palio.spark.tables import located
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from palio.spark.tables import Location, Table
+
+# (df, messages, location, output, into, invalid) -> df with a column `into`
+Strategy: TypeAlias = "Callable[[DataFrame, Messages, Location, str, str, str], DataFrame]"
+STRATEGIES: dict[str, Strategy] = {"broadcast": broadcast.with_matches}
+OUTPUTS = {"array": "interfaces", "ids": "interfaces", "pairs": "interface", "flag": "matched"}
+INVALID = ("error", "null")
+
+
+def forward(
+    df: DataFrame,
+    table: Table,
+    *,
+    strategy: str = "auto",
+    output: str = "array",
+    into: str | None = None,
+    columns: Sequence[str] | None = None,
+    json: str | None = None,
+    map: str | None = None,
+    variant: str | None = None,
+    attributes: str | None = None,
+    invalid: str = "error",
+    shared: bool | None = None,
+) -> DataFrame:
+    """The DataFrame with what each row matches: by default a column `interfaces`, array<string>.
+
+    `table`: a ForwardingTable, the path or URL of its file, or a table directory.
+
+    `output`: "array", interface names; "ids", their positions in the table (array<int>); "pairs",
+    a row for each message and interface (column `interface`); "flag", a boolean `matched`. `into`
+    names the column otherwise.
+
+    A message is all columns of a row (or `columns`), or is in one column: `json` (string),
+    `map`, `variant`, or `attributes` (array<struct<name, type, value>>). NULL has no attributes. A
+    row that is no message, such as broken JSON, is an error, or NULL with `invalid="null"`.
+
+    `shared=True`: every worker sees the path, do not ship the file; see `tables.located`.
+    """
+    _require("strategy", strategy, ("auto", *STRATEGIES))
+    _require("output", output, OUTPUTS)
+    _require("invalid", invalid, INVALID)
+    into = into or OUTPUTS[output]
+    if into.lower() in (column.lower() for column in df.columns):
+        raise InvalidValue(
+            f"the DataFrame has a column {into!r} already; choose another name with into="
+        )
+    location = located(df.sparkSession, table, shared=shared)
+    messages = messages_of(
+        df,
+        table_attributes(location),
+        columns=columns,
+        json=json,
+        map=map,
+        variant=variant,
+        attributes=attributes,
+    )
+    with_matches = STRATEGIES["broadcast" if strategy == "auto" else strategy]
+    if output != "pairs":
+        return with_matches(df, messages, location, output, into, invalid)
+    # Spark explodes faster than Python would, and only the messages travel.
+    lists = with_matches(df, messages, location, "array", into, invalid)
+    return lists.withColumn(into, F.explode(F.col(quoted(into))))
+
+
+def forwarder(table: Table, **options: Any) -> Callable[[DataFrame], DataFrame]:
+    """`forward` for pipelines: `df.transform(palio.spark.forwarder(table, output="pairs"))`."""
+    return partial(_forwarded, table=table, options=options)
+
+
+def _forwarded(df: DataFrame, table: Table, options: dict[str, Any]) -> DataFrame:
+    return forward(df, table, **options)
+
+
+def register(
+    spark: SparkSession,
+    name: str,
+    table: Table,
+    *,
+    output: str = "array",
+    invalid: str = "error",
+    shared: bool | None = None,
+) -> None:
+    """A SQL function that matches messages against a table: its argument is a JSON string, a map,
+    an array of attributes, or `struct(*)` for wide columns.
+
+        SELECT *, palio_match(struct(*)) AS interfaces FROM flights
+        SELECT id, explode(palio_match(message)) FROM events
+    """
+    _require("output", output, broadcast.RETURNS)
+    _require("invalid", invalid, INVALID)
+    location = located(spark, table, shared=shared)
+    spark.udf.register(name, broadcast.function(location, output, invalid))
+
+
+def _require(what: str, word: str, known: Any) -> None:
+    if word not in known:
+        raise InvalidValue(f"no {what} {word!r}; there are {', '.join(known)}")

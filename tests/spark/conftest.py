@@ -1,0 +1,36 @@
+"""Messages, predicates on them, and what Spark SQL selects: made once, since the oracle is slow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from tests.spark import encodings
+
+
+@pytest.fixture(scope="session")
+def case() -> encodings.Case:
+    return encodings.draw(2003)
+
+
+@pytest.fixture(scope="session")
+def folder(case: encodings.Case, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("messages")
+    for i in range(2):
+        half = case.messages.slice(i * encodings.ROWS // 2, encodings.ROWS // 2)
+        pq.write_table(half, folder / f"{i}.parquet")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def frame(spark: Any, folder: Path) -> Any:
+    return encodings.with_variant(spark.read.parquet(str(folder)))
+
+
+@pytest.fixture(scope="session")
+def expected(frame: Any, case: encodings.Case) -> list[list[str]]:
+    found = encodings.selected(frame, case.predicates)
+    assert 0.05 < sum(map(len, found)) / (encodings.ROWS * len(case.predicates)) < 0.6
+    return found

@@ -1,0 +1,84 @@
+"""Everything on Spark Connect, in a process of its own: one process cannot mix it with the classic.
+
+`python connect_run.py FOLDER` starts a local Connect server, reads the messages of FOLDER (and what
+is expected of them), and writes what it found to answers.json. It asserts nothing itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.spark import encodings
+
+import palio
+import palio.spark
+
+
+def main(folder: Path) -> None:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.remote("local[2]")
+    for key, value in {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.log.level": "OFF",
+        "spark.python.daemon.module": "palio.spark.daemon",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+    }.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    answers = run(spark, folder)
+    (folder / "answers.json").write_text(json.dumps(answers))
+    spark.stop()
+
+
+def run(spark: Any, folder: Path) -> dict[str, Any]:
+    predicates: dict[str, str] = json.loads((folder / "predicates.json").read_text())
+    case = encodings.Case(None, predicates)
+    messages = str(folder / "messages")
+    frame = encodings.with_variant(spark.read.parquet(messages))
+    found: dict[str, Any] = {"session": type(spark).__module__}
+    for encoding, options in encodings.ENCODINGS.items():
+        table = palio.ForwardingTable.compile(case.for_encoding(encoding))
+        routed = palio.spark.forward(frame, table, **options)
+        found[encoding] = encodings.lists_of(routed.select("number", "interfaces").collect())
+    rows = spark.createDataFrame(list(predicates.items()), ["interface", "predicate"])
+    table = palio.spark.compile(rows)
+    found["interfaces"] = table.interfaces
+    shipped = folder / "shipped.palio"
+    table.save(shipped)
+    routed = palio.spark.forward(frame.select("number", "json"), shipped, json="json")
+    pairs = palio.spark.forward(frame.select("number", "json"), table, json="json", output="pairs")
+    shipped.unlink()  # the server has it
+    found["shipped"] = encodings.lists_of(routed.collect())
+    found["pairs"] = sorted([row["number"], row["interface"]] for row in pairs.collect())
+    palio.spark.register(spark, "palio_match", table)
+    frame.createOrReplaceTempView("messages")
+    query = "SELECT number, palio_match(json) AS interfaces FROM messages"
+    found["sql"] = encodings.lists_of(spark.sql(query).collect())
+    found["stream"] = streamed(spark, frame, messages, table, folder)
+    return found
+
+
+def streamed(spark: Any, frame: Any, messages: str, table: Any, folder: Path) -> Any:
+    source = spark.readStream.schema(frame.drop("variant").schema).parquet(messages)
+    query = (
+        palio.spark.forward(source, table, json="json")
+        .select("number", "interfaces")
+        .writeStream.format("parquet")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start(str(folder / "out"))
+    )
+    query.awaitTermination(120)
+    return encodings.lists_of(spark.read.parquet(str(folder / "out")).collect())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,41 @@
+"""The same on Spark Connect, where there is no SparkContext: see connect_run.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.spark import encodings
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+def test_everything_on_connect(
+    folder: Path, case: encodings.Case, expected: list[list[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "messages").symlink_to(folder)
+    (tmp_path / "predicates.json").write_text(json.dumps(case.predicates))
+    paths = os.pathsep.join([str(ROOT), *sys.path])
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("connect_run.py")), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    found = json.loads((tmp_path / "answers.json").read_text())
+    assert "connect" in found["session"]
+    assert found["interfaces"] == list(case.predicates)
+    for encoding in encodings.ENCODINGS:
+        assert found[encoding] == encodings.restricted(expected, case.for_encoding(encoding))
+    assert found["shipped"] == found["sql"] == found["stream"] == expected
+    wanted = [[number, name] for number, names in enumerate(expected) for name in names]
+    assert found["pairs"] == sorted(wanted)
