@@ -33,14 +33,19 @@ def population(_typing_context: Any, word: Any) -> Any:
 
 @intrinsic
 def prefetch(_typing_context: Any, array: Any, row: Any) -> Any:
-    """Ask for the cache line where a row of a two-dimensional array begins."""
+    """Ask for the cache line where a row of an array begins."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
         made = context.make_array(kind)(context, builder, arguments[0])
         zero = context.get_constant(types.intp, 0)
         pointer = cgutils.get_item_pointer(
-            context, builder, kind, made, [arguments[1], zero], wraparound=False
+            context,
+            builder,
+            kind,
+            made,
+            [arguments[1], *[zero] * (kind.ndim - 1)],
+            wraparound=False,
         )
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
         function = cgutils.get_or_insert_function(

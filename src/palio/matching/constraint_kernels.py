@@ -28,7 +28,7 @@ from palio.matching.codes import (
 )
 from palio.matching.jit import borrowing
 
-NEAR = 64  # keys
+NEAR = 16  # keys: two cache lines
 
 @borrowing
 def upper_bound(keys: Any, low: int, high: int, key: int) -> int:

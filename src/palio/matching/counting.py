@@ -34,6 +34,7 @@ from palio.matching.columns import Columns, Ints, Sets
 from palio.matching.decoding import column_predicates
 from palio.matching.encoding import encode_messages, unresolved, with_room
 from palio.matching.engines import encode_rows
+from palio.matching.gathering import Gathering, buffer
 from palio.matching.json_encoding import NameIndex
 from palio.matching.pivot import build_strings
 from palio.model.message import as_message
@@ -42,7 +43,6 @@ from palio.model.values import Value
 
 VARIANTS = ("2001", "2003")
 
-_ROOM = 1 << 16  # interfaces of an output buffer, at least
 _NARROW = 7  # bits of a counter in a cell of 32 bits
 _WIDE = 20  # and of 64
 _POSITIVE = {
@@ -161,13 +161,11 @@ class CountingEngine:
         batch = batch._replace(floor=batch.floor.copy(), place=batch.place.copy())
         texts = unresolved(self._strings, batch.text_begin, 16 * len(batch.text_begin))
         rows, interfaces = len(batch.row_at) - 1, self.network.interfaces
-        ends, offsets = np.zeros(rows, np.int64), np.zeros(rows + 1, np.int64)
+        ends, gathered, out = np.zeros(rows, np.int64), Gathering(rows), buffer(interfaces)
         tally = np.zeros(4, np.int64)
-        parts: list[Ints] = []
         work = self._take_work()
         row = 0
         while row < rows:
-            out = np.empty(max(_ROOM, 2 * interfaces), np.int32)
             done = counting_kernels.forward(
                 self.index, self.network, self._strings, batch, texts, work, self._has_pieces,
                 row, ends, tally, out,
@@ -175,12 +173,11 @@ class CountingEngine:
             if done == row:  # the strings of this row may have more hits than there is room for
                 texts = with_room(texts)
                 continue
-            offsets[row + 1 : done + 1] = offsets[row] + ends[row:done]
-            parts.append(out[: ends[done - 1]])
+            gathered.take(row, done, ends, out)
             row = done
         self._spare.append(work)
         self.counters = Counters(*tally.tolist())
-        return offsets, np.concatenate(parts) if parts else empty()
+        return gathered.offsets, gathered.found
 
     def _take_work(self) -> Work:
         """Arrays that no other call uses: those of an earlier one, or new ones."""

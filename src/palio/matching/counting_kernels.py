@@ -31,13 +31,14 @@ from typing import Any
 import numpy as np
 
 from palio.matching import codes
-from palio.matching.bits import population, trailing_zeros
+from palio.matching.bits import population, prefetch, trailing_zeros
 from palio.matching.constraint_kernels import holds_text, upper_bound
 from palio.matching.jit import borrowing
 from palio.matching.text_kernels import has_room, settle
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
 BLOCK = 256  # postings
+AHEAD = np.uint64(16)  # postings whose cells are asked for early
 
 @borrowing
 def emit(runs: Any, count: int, low: int, high: int) -> int:
@@ -167,7 +168,10 @@ def count_filters(
     """
     increments = 0
     for i in range(found):
-        for e in range(filters_at[runs[i, 0]], filters_at[runs[i, 1]]):
+        low, high = np.uint64(filters_at[runs[i, 0]]), np.uint64(filters_at[runs[i, 1]])
+        for e in range(low, high):
+            if e + AHEAD < high:
+                prefetch(cells, filters[e + AHEAD])
             owner = owners[e]
             if ignored[owner >> 6] & (ONE << np.uint64(owner & 63)):
                 continue  # the short circuit

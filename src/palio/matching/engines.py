@@ -22,6 +22,7 @@ from palio.matching.columns import Columns, Ints
 from palio.matching.covered import uncovered
 from palio.matching.decoding import pivot_predicates
 from palio.matching.encoding import encode_messages, unresolved, with_room
+from palio.matching.gathering import Gathering, buffer
 from palio.matching.json_encoding import NameIndex, encode_json
 from palio.matching.likelihood import Constraints
 from palio.matching.masks import build_masks, cover_rows, without_singles
@@ -32,7 +33,6 @@ from palio.model.message import as_message
 from palio.model.predicate import Predicate
 from palio.model.values import Value
 
-_ROOM = 1 << 16  # interfaces of an output buffer, at least
 _RANGES = 1 << 12  # candidates of a row, at first
 _CHUNK = 1 << 12  # rows that are covered together
 _NOTHING = np.empty((1, 0), np.uint64), np.zeros(1, np.uint8)
@@ -171,9 +171,8 @@ class PivotEngine:
         slot, bits, summary, _ = self._scratch()
         ranges = np.empty((_RANGES, 2), np.int64)
         ends = np.zeros(rows, np.int64)
-        offsets = np.zeros(rows + 1, np.int64)
         reach, reached, is_done = self._interfaces, *_NOTHING
-        parts: list[Ints] = []
+        gathered, out = Gathering(rows), buffer(self._interfaces)
         row = first = last = 0
         while row < rows:
             if row == last:
@@ -183,7 +182,6 @@ class PivotEngine:
                     texts, reached, is_done = cover_rows(
                         self._masks, self.strings, batch, texts, first, last, slot
                     )
-            out = np.empty(max(_ROOM, 2 * self._interfaces), np.int32)
             done = pivot_kernels.forward(
                 self._walked, self.strings, batch, texts, first, row, last, self._interfaces,
                 reach, copying, reached, is_done, slot, bits, summary, ranges, ends, out,
@@ -191,7 +189,6 @@ class PivotEngine:
             if done == row:  # this row may have more hits or ranges than there is room for
                 texts, ranges = with_room(texts), np.empty((2 * len(ranges), 2), np.int64)
                 continue
-            offsets[row + 1 : done + 1] = offsets[row] + ends[row:done]
-            parts.append(out[: ends[done - 1]])
+            gathered.take(row, done, ends, out)
             row = done
-        return offsets, np.concatenate(parts) if parts else np.empty(0, np.int32)
+        return gathered.offsets, gathered.found

@@ -95,8 +95,8 @@ def note(
     """
     low, high = alone_at[a], alone_at[b]
     if copying:
-        for e in range(low, high):
-            out[matched + e - low] = alone[e]
+        for i in range(np.uint64(high - low)):  # unsigned: several at once
+            out[np.uint64(matched) + i] = alone[np.uint64(low) + i]
         matched += high - low
     else:
         for e in range(low, high):
@@ -196,8 +196,8 @@ def check(
     for i in range(count):
         if i + AHEAD < count:
             prefetch(entries, ranges[i + AHEAD, 0])
-        for e in range(ranges[i, 0], ranges[i, 1]):
-            interface, at, head = entries[e, 0], entries[e, 1], entries[e, 2]
+        for e in range(np.uint64(ranges[i, 0]), np.uint64(ranges[i, 1])):
+            interface, at, head = entries[e, 0], np.uint64(entries[e, 1]), entries[e, 2]
             if slot[head >> NAME_SHIFT] == 0 and (head >> OP_SHIFT) & 15 != ABSENT:
                 continue  # many candidates end here, before anything else is touched
             if not copying and bits[interface >> 6] & (ONE << np.uint64(interface & 63)):
@@ -241,7 +241,7 @@ def check(
                             return matched
                     break
                 head, key = rest[at, 0], unpack(rest[at, 1], rest[at, 2])
-                at += 1
+                at += ONE
     return matched
 
 
