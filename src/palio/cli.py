@@ -243,7 +243,7 @@ def bench_forward(
     interfaces: Annotated[str, typer.Option(help="A number, or all: one a filter.")] = "all",
     engine: Annotated[list[str] | None, typer.Option(help="An engine; may be repeated.")] = None,
     rounds: Annotated[int, typer.Option(help="Pre-processing rounds of counting.")] = 0,
-    messages: Annotated[int, typer.Option(help="How many messages.")] = 100,
+    messages: Annotated[int, typer.Option(help="How many messages.")] = 1000,
     repeats: Annotated[int, typer.Option(help="How often each engine is timed.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
@@ -253,8 +253,8 @@ def bench_forward(
     if interfaces != "all" and not interfaces.isdigit():
         raise PalioError(f"--interfaces takes a number or all, got {interfaces!r}")
     _announce_compiling()
-    errors = Console(stderr=True)
-    with errors.status("starting") as status:
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
         results = list(
             lab_bench.run(
                 workload,
@@ -264,7 +264,7 @@ def bench_forward(
                 rounds=rounds,
                 messages=messages,
                 repeats=repeats,
-                progress=status.update,
+                progress=lambda text, share: bar.update(task, description=text, completed=share),
             )
         )
     if as_json:

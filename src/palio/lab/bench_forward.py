@@ -28,6 +28,8 @@ from palio.matching.table import ForwardingTable
 from palio.matching.versions import Names, Roster, string_array
 from palio.model.message import Message
 
+_TURN_S = 0.2
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -81,10 +83,10 @@ def run(
     engines: list[str],
     *,
     rounds: int = 0,
-    messages: int = 100,
+    messages: int = 1000,
     repeats: int = 5,
     seed: int = 1,
-    progress: Callable[[str], None] = lambda _text: None,
+    progress: Callable[[str, float], None] = lambda _text, _share: None,
 ) -> Iterator[Result]:
     """Build each engine, then time them in turns."""
     if workload not in workloads.WORKLOADS:
@@ -92,15 +94,15 @@ def run(
     unknown = [name for name in engines if name not in ENGINES]
     if unknown:
         raise InvalidValue(f"no engine {unknown[0]!r}; there are {', '.join(ENGINES)}")
-    progress(f"drawing {filters:,} filters")
+    progress(f"drawing {filters:,} filters", 0.0)
     load = workloads.WORKLOADS[workload](filters, interfaces, messages, seed=seed)
     dicts = workloads.message_dicts(load)
     sent = [Message(m) for m in dicts]
     columns = from_constraint_rows(load.constraints)
     built: dict[str, tuple[Any, float]] = {}
     runners: dict[tuple[str, str], Callable[[], int]] = {}
-    for name in engines:
-        progress(f"building {name}")
+    for i, name in enumerate(engines):
+        progress(f"building {name}", 0.1 + 0.3 * i / len(engines))
         started = time.perf_counter()
         engine = ENGINES[name](columns, rounds)
         seconds = time.perf_counter() - started
@@ -110,14 +112,20 @@ def run(
             runners[name, "rows"] = _rows_runner(engine, load)
             runners[name, "single"] = _single_runner(engine, columns.interfaces, dicts)
     times: dict[tuple[str, str], list[float]] = {key: [] for key in runners}
+    loops: dict[tuple[str, str], int] = {}
     matches: dict[str, int] = {}
     for turn in range(repeats + 1):  # the first turn compiles and warms up
-        for key, forward in runners.items():
-            progress(f"forwarding, turn {turn} of {repeats}: {key[0]}")
+        for i, (key, forward) in enumerate(runners.items()):
+            share = (turn + i / len(runners)) / (repeats + 1)
+            progress(f"turn {turn} of {repeats}: {key[0]}", 0.4 + 0.6 * share)
+            if turn == 0:
+                matches[key[0]] = forward()
+                loops[key] = _loops(forward)
+                continue
             started = time.perf_counter()
-            matches[key[0]] = forward()
-            if turn:
-                times[key].append(time.perf_counter() - started)
+            for _ in range(loops[key]):
+                forward()
+            times[key].append((time.perf_counter() - started) / loops[key])
     us = {key: statistics.median(found) / len(sent) * 1e6 for key, found in times.items()}
     for name, (engine, seconds) in built.items():
         yield Result(
@@ -134,6 +142,13 @@ def run(
             rows_us=us.get((name, "rows")),
             single_us=us.get((name, "single")),
         )
+
+
+def _loops(forward: Callable[[], int]) -> int:
+    """How often a turn forwards all messages."""
+    started = time.perf_counter()
+    forward()
+    return max(1, int(_TURN_S / (time.perf_counter() - started)))
 
 
 def _runner(engine: Any, messages: list[Message]) -> Callable[[], int]:
@@ -163,17 +178,18 @@ def _single_runner(
 def show(console: Console, results: list[Result]) -> None:
     """A table for people, with each engine's time as a multiple of the fastest."""
     best = min(result.us_per_message for result in results)
-    table = Table(title=f"forward: {results[0].workload}", title_justify="left")
-    for heading in ("engine", "filters", "interfaces", "us/message", "x", "matches/message"):
-        table.add_column(heading, justify="left" if heading == "engine" else "right")
-    table.add_column("build s", justify="right")
-    table.add_column("bytes/constraint", justify="right")
+    table = Table(
+        title=f"forward: {results[0].workload}, microseconds and matches a message",
+        title_justify="left",
+    )
+    for heading in ("engine", "filters", "ifaces", "us", "x", "matches", "build s", "B/constr."):
+        table.add_column(heading, justify="left" if heading == "engine" else "right", no_wrap=True)
     for r in results:
         table.add_row(
             r.engine,
             f"{r.filters:,}",
             f"{r.interfaces:,}",
-            f"{r.us_per_message:,.1f}",
+            f"{r.us_per_message:,.2f}",
             f"{r.us_per_message / best:,.1f}",
             f"{r.matches_per_message:,.1f}",
             f"{r.build_s:.1f}",

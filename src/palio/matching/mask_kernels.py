@@ -43,6 +43,25 @@ def take(words: Any, key: int, reached: Any, row: int) -> None:
 
 
 @borrowing
+def pick_widest(
+    rank: Any, batch: Any, first: int, last: int, is_done: Any, order: Any, rows: Any
+) -> int:
+    """Of each row in [first, last) that is not done, the attribute whose name reaches most, unless
+    it is a string: for most rows it is enough. Returns how many there are."""
+    names, text, row_at = batch.name, batch.text, batch.row_at
+    count = 0
+    for row in range(first, last):
+        least, widest = len(rank), -1
+        for j in range(row_at[row], row_at[row + 1]):
+            if text[j] < 0 and rank[names[j]] < least:
+                least, widest = rank[names[j]], j
+        if widest >= 0 and not is_done[row - first]:
+            order[count], rows[count] = widest, row - first
+            count += 1
+    return count
+
+
+@borrowing
 def sort_by_name(
     rank: Any, batch: Any, first: int, last: int, is_text: bool, is_done: Any, counts: Any,
     order: Any, rows: Any,

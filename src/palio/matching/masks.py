@@ -113,6 +113,8 @@ def cover_rows(
     is_done = (reached == masks.full).all(axis=1).view(np.uint8)
     attributes = int(batch.row_at[last] - batch.row_at[first])
     order, rows = np.empty(attributes, np.int64), np.empty(attributes, np.int32)
+    count = mask_kernels.pick_widest(masks.rank, batch, first, last, is_done, order, rows)
+    mask_kernels.cover(masks, strings, batch, texts, order, rows, 0, count, reached, is_done)
     for is_text in (False, True):  # numbers are often enough, and no string is looked up
         counts = np.zeros(len(masks.rank) + 1, np.int64)
         count = mask_kernels.sort_by_name(
