@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -56,6 +56,7 @@ SHARD_BYTES = 32 << 20  # of a shard, when their number is not given
 SHARDS_MAX = 10_000
 _CONSTRAINT_BYTES = 40  # that a constraint takes in a file, about
 _ROWS_MAX = 20_000  # filters of a batch
+_REST_MAX = 2  # shards that the rest may be as large as, to be one table that every worker has
 _POSITIVE = (1 << 62) - 1
 
 _CONSTRAINTS = pa.list_(pa.struct([(n, pa.string()) for n in ("name", "op", "type", "value")]))
@@ -91,16 +92,22 @@ def partition(
     larger than any process; the directory has to be one that all machines see. Or a table, which
     is split on the driver. `shards`: how many files the filters with equalities are dealt to; by
     default so many that one has about 32 MB. A worker holds one of them, the rest (filters without
-    an equality, if they are not more than a shard), and the directory of keys, a few bytes each.
+    an equality, if they are not more than two shards; more are dealt to shards of their own, which
+    every message visits), and the directory of keys, a few bytes each.
 
     A row that is no predicate raises InvalidPredicate; `compile_with_rejects` gives a table of them.
     """
     if shards is not None and not 1 <= shards <= SHARDS_MAX:
         raise InvalidValue(f"a table has 1 to {SHARDS_MAX:,} shards, not {shards}")
     folder = begin(path)
-    if hasattr(predicates, "sparkSession"):
+    if _is_frame(predicates):
         return _from_frame(predicates, folder, shards, interface, predicate)
-    return split(driver_location(predicates), folder, shards)
+    return split(driver_location(predicates), folder, shards)  # type: ignore[arg-type]
+
+
+def _is_frame(predicates: DataFrame | Table) -> TypeGuard[DataFrame]:
+    """Classic DataFrames and those of Connect have different classes."""
+    return hasattr(predicates, "sparkSession")
 
 
 def _layout(filters: int, constraints: int, rest: int, shards: int | None) -> tuple[int, int]:
@@ -108,7 +115,7 @@ def _layout(filters: int, constraints: int, rest: int, shards: int | None) -> tu
     if shards is None:
         shards = min(SHARDS_MAX, max(1, -(-constraints * _CONSTRAINT_BYTES // SHARD_BYTES)))
     share = -(-filters // shards) or 1
-    return shards, 0 if rest <= share else -(-rest // share)
+    return shards, 0 if rest <= _REST_MAX * share else -(-rest // share)
 
 
 # ---- on the driver
@@ -140,8 +147,8 @@ def _of_filters(columns: Columns, filters: Any) -> Columns:
     """The columns of these filters, ascending, with interfaces as a shard calls them."""
     each = np.arange(columns.filters, dtype=np.int32)
     kept = joined([(dataclasses.replace(columns, owner=each), each)], filters, ())
-    places = columns.owner[filters]
-    owner, labels = shard_interfaces(places, columns.interfaces.take(pa.array(places)))
+    places, names = columns.owner[filters], pa.array(columns.interfaces)
+    owner, labels = shard_interfaces(places, names.take(pa.array(places)))
     return dataclasses.replace(kept, owner=owner, interfaces=labels)
 
 

@@ -32,7 +32,7 @@ from palio.matching.json_word_kernels import fill_hashes
 MEMBERS_MAX = 16  # of a set that is an option: its filter lies under each of them
 COUNTED = 1 << 20  # buckets that keys are counted in to find the rarest
 _PIECES = 8  # a key is hot when its filters are more than this part of a shard
-_ROOM = 4  # buckets for a key, at least
+_ROOM = 8  # buckets for a key, at least
 _BUCKETS_MIN, _BUCKETS_MAX = 1 << 10, 1 << 27
 _ALL = 255  # spread over all shards
 
@@ -97,16 +97,15 @@ def text_hashes(blob: Ints, begin: Ints) -> Ints:
 
 
 def _mixed(name: Ints, domain: Ints, key: Ints) -> Ints:
-    return _scrambled(_scrambled(name + domain.astype(np.uint64)) ^ key.view(np.uint64)).view(
-        np.int64
-    )
+    place = _scrambled(name + domain.astype(np.uint64))
+    return np.asarray(_scrambled(place ^ key.view(np.uint64)).view(np.int64))
 
 
 def _scrambled(h: Ints) -> Ints:
     """A bijection of 64 bits in which each bit depends on all (the finaliser of MurmurHash3)."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         h = (h ^ (h >> np.uint64(33))) * np.uint64(factor)
-    return h ^ (h >> np.uint64(33))
+    return np.asarray(h ^ (h >> np.uint64(33)))
 
 
 # ---- choosing

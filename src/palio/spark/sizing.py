@@ -56,7 +56,7 @@ def placed_for(
     room = memory(spark, worker_memory)
     if strategy == "broadcast" or (strategy == "auto" and here.size <= room):
         return "broadcast", located(spark, table, shared=shared)
-    # A worker has a shard and the rest, which is no larger than one, and some room to work.
+    # A worker has a shard and the rest, which is as large as two at most, and some room to work.
     bound = min(SHARD_BYTES, room // 4)
     shards = max(2, -(-here.size // max(1, bound)))
     return "partitioned", _split_table(here, shards).located(spark, shared)
