@@ -18,16 +18,20 @@ if importlib.util.find_spec("pyspark") is None:
 
 from palio.spark.compiling import Compiled, compile, compile_with_rejects  # noqa: A004
 from palio.spark.forwarding import forward, forwarder, register
+from palio.spark.partitioned_table import PartitionedTable
+from palio.spark.partitioning import partition
 from palio.spark.sessions import session
 from palio.spark.table_directory import TableDirectory
 
 __all__ = [
     "Compiled",
+    "PartitionedTable",
     "TableDirectory",
     "compile",
     "compile_with_rejects",
     "forward",
     "forwarder",
+    "partition",
     "register",
     "session",
 ]

@@ -41,6 +41,15 @@ def function(
     location: Location, output: str, invalid: str, names: tuple[str, ...] | None = None
 ) -> Any:
     """The Arrow function from messages to what they match; `names` are those of wide columns."""
+
+    def palio_match(*columns: pa.Array) -> pa.Array:
+        return matches(opened(location), columns, names, output, invalid)
+
+    return arrow_function(palio_match, RETURNS[output])
+
+
+def arrow_function(function: Any, returns: str) -> Any:
+    """A column function out of one from Arrow arrays to an Arrow array."""
     try:
         from pyspark.sql.pandas.functions import arrow_udf
     except ImportError:
@@ -50,11 +59,7 @@ def function(
             f"palio.spark needs PySpark 4.1 or newer, this is {pyspark.__version__}: "
             "pip install --upgrade 'palio[spark]'"
         ) from None
-
-    def palio_match(*columns: pa.Array) -> pa.Array:
-        return matches(opened(location), columns, names, output, invalid)
-
-    return arrow_udf(palio_match, RETURNS[output])  # type: ignore[call-overload]
+    return arrow_udf(function, returns)  # type: ignore[call-overload]
 
 
 # ---- in the worker
@@ -68,7 +73,7 @@ def matches(
     invalid: str,
 ) -> pa.Array:
     """What each message matches; one that is no message is NULL or an error."""
-    rows, options = _rows(columns, names)
+    rows, options = rows_of(columns, names)
     try:
         return _answers(table, rows, options, output)
     except InvalidValue:
@@ -96,10 +101,10 @@ def _is_message(text: str | None) -> bool:
     return True
 
 
-def _rows(
+def rows_of(
     columns: Sequence[pa.Array], names: Sequence[str] | None
 ) -> tuple[pa.RecordBatch, dict[str, str]]:
-    """The messages as the table reads them."""
+    """The messages as a table reads them, and the options of `forward_batch` for that."""
     if names is not None:
         return pa.RecordBatch.from_arrays(list(columns), list(names)), {}
     if len(columns) != 1:

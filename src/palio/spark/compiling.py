@@ -92,7 +92,7 @@ def compile(
         predicates, interface=interface, predicate=predicate, reduce=reduce
     )
     if compiled.rejects.num_rows:
-        raise InvalidPredicate(_complaint(compiled.rejects))
+        raise InvalidPredicate(complaint(compiled.rejects))
     if isinstance(path, TableDirectory):
         path.publish(compiled.table)
     elif path is not None and Path(path).is_dir():
@@ -110,8 +110,18 @@ def compile_with_rejects(
     reduce: bool = False,
 ) -> Compiled:
     """The table of the rows that are predicates, and the others with what is wrong with them."""
-    if _are_constraints(predicates, predicate):
+    if are_constraints(predicates, predicate):
         return Compiled(_from_constraints(predicates, interface, reduce), _no_rejects())
+    require_columns(predicates, interface, predicate)
+    texts = predicates.select(
+        F.col(quoted(interface)).cast("string").alias("interface"),
+        F.col(quoted(predicate)).alias("predicate"),
+    )
+    return _assembled(_parsed(texts, reduce))
+
+
+def require_columns(predicates: DataFrame, interface: str, predicate: str) -> None:
+    """Raise InvalidPredicate unless the DataFrame has these, the texts as strings."""
     for column in (interface, predicate):
         found = [f.dataType for f in predicates.schema.fields if f.name == column]
         if not found:
@@ -125,11 +135,6 @@ def compile_with_rejects(
                 f"the column {column!r} holds the SQL of predicates, and its type is "
                 f"{found[0].simpleString()} instead of string"
             )
-    texts = predicates.select(
-        F.col(quoted(interface)).cast("string").alias("interface"),
-        F.col(quoted(predicate)).alias("predicate"),
-    )
-    return _assembled(_parsed(texts, reduce))
 
 
 def _parsed(texts: DataFrame, reduce: bool) -> pa.Table:
@@ -209,7 +214,7 @@ class _Rows:
                 self._rows.append((place, interface, number, *(None,) * 6))
             for c in conjunction.constraints:
                 type = c.type.value if c.type is not None else None
-                row = (place, interface, number, c.name, c.op.value, type, _value_text(c))
+                row = (place, interface, number, c.name, c.op.value, type, value_text(c))
                 self._rows.append((*row, None, None))
 
     def batch(self) -> pa.RecordBatch:
@@ -219,7 +224,7 @@ class _Rows:
         return pa.RecordBatch.from_arrays(arrays, schema=_PARSED)
 
 
-def _value_text(constraint: Constraint) -> str | None:
+def value_text(constraint: Constraint) -> str | None:
     """The value as constraint rows have it."""
     value: Any = constraint.value
     if constraint.op in (Op.ANY, Op.ABSENT):
@@ -280,7 +285,7 @@ def _with_own_filters(rows: pa.Table) -> pa.Table:
     return rows.set_column(position, "filter", pa.array(np.cumsum(starts)))
 
 
-def _complaint(rejects: pa.Table) -> str:
+def complaint(rejects: pa.Table) -> str:
     shown = rejects.slice(0, _SHOWN_MAX).to_pylist()
     lines = "\n".join(f"interface {r['interface']!r}: {r['error']}" for r in shown)
     count = rejects.num_rows
@@ -299,7 +304,7 @@ def _no_rejects() -> pa.Table:
 # ---- constraint rows
 
 
-def _are_constraints(df: DataFrame, predicate: str) -> bool:
+def are_constraints(df: DataFrame, predicate: str) -> bool:
     rest = set(constraint_rows.REQUIRED) - {"interface"}
     return rest <= set(df.columns) and predicate not in df.columns
 

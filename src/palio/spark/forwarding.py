@@ -14,26 +14,31 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pyspark.sql import functions as F  # noqa: N812
 
 from palio.errors import InvalidValue
-from palio.spark import broadcast
+from palio.spark import broadcast, partitioned
 from palio.spark.messages import Messages, messages_of, quoted
+from palio.spark.sizing import placed_for
+from palio.spark.tables import Location, located
 from palio.spark.tables import attributes as table_attributes
-from palio.spark.tables import located
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from palio.spark.tables import Location, Table
+    from palio.spark.partitioned_table import PartitionedTable
+    from palio.spark.tables import Table
 
-# (df, messages, location, output, into, invalid) -> df with a column `into`
-Strategy: TypeAlias = "Callable[[DataFrame, Messages, Location, str, str, str], DataFrame]"
-STRATEGIES: dict[str, Strategy] = {"broadcast": broadcast.with_matches}
+# (df, messages, location or parts, output, into, invalid) -> df with a column `into`
+Strategy: TypeAlias = "Callable[[DataFrame, Messages, Any, str, str, str], DataFrame]"
+STRATEGIES: dict[str, Strategy] = {
+    "broadcast": broadcast.with_matches,
+    "partitioned": partitioned.with_matches,
+}
 OUTPUTS = {"array": "interfaces", "ids": "interfaces", "pairs": "interface", "flag": "matched"}
 INVALID = ("error", "null")
 
 
 def forward(
     df: DataFrame,
-    table: Table,
+    table: Table | PartitionedTable,
     *,
     strategy: str = "auto",
     output: str = "array",
@@ -45,10 +50,18 @@ def forward(
     attributes: str | None = None,
     invalid: str = "error",
     shared: bool | None = None,
+    worker_memory: int | str | None = None,
 ) -> DataFrame:
     """The DataFrame with what each row matches: by default a column `interfaces`, array<string>.
 
-    `table`: a ForwardingTable, the path or URL of its file, or a table directory.
+    `table`: a ForwardingTable, the path or URL of its file, a table directory, or a partitioned
+    table (`partition`) or its path.
+
+    `strategy`: "broadcast", each machine has the whole table; "partitioned", workers have a shard
+    of it at a time and messages travel, for tables larger than memory; "auto", broadcast unless
+    the table is partitioned already or its file is larger than `worker_memory` (bytes, or "2g"; by
+    default half of what an executor has, see `sizing`). The answers are the same; a partitioned
+    run loses the order of the rows and takes no streaming DataFrame.
 
     `output`: "array", interface names; "ids", their positions in the table (array<int>); "pairs",
     a row for each message and interface (column `interface`); "flag", a boolean `matched`. `into`
@@ -68,21 +81,21 @@ def forward(
         raise InvalidValue(
             f"the DataFrame has a column {into!r} already; choose another name with into="
         )
-    location = located(df.sparkSession, table, shared=shared)
+    chosen, place = placed_for(df.sparkSession, table, strategy, shared, worker_memory)
     messages = messages_of(
         df,
-        table_attributes(location),
+        table_attributes(place if isinstance(place, Location) else place.rest),
         columns=columns,
         json=json,
         map=map,
         variant=variant,
         attributes=attributes,
     )
-    with_matches = STRATEGIES["broadcast" if strategy == "auto" else strategy]
+    with_matches = STRATEGIES[chosen]
     if output != "pairs":
-        return with_matches(df, messages, location, output, into, invalid)
+        return with_matches(df, messages, place, output, into, invalid)
     # Spark explodes faster than Python would, and only the messages travel.
-    lists = with_matches(df, messages, location, "array", into, invalid)
+    lists = with_matches(df, messages, place, "array", into, invalid)
     return lists.withColumn(into, F.explode(F.col(quoted(into))))
 
 

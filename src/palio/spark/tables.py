@@ -69,13 +69,18 @@ def located(spark: SparkSession, table: Table, *, shared: bool | None = None) ->
     `shared` says whether every worker sees the path; by default that is assumed of `local[N]` only,
     and the file is shipped everywhere else. A file that is missing or damaged raises InvalidFile.
     """
-    location = _here(table)
+    location = driver_location(table)
     attributes(location)  # it can be read, or this raises
-    if location.is_remote:
-        return location
+    return location if location.is_remote else placed(spark, [location], shared)[0]
+
+
+def placed(spark: SparkSession, files: list[Location], shared: bool | None) -> list[Location]:
+    """Files of the driver's where the workers of a session find them: shipped, unless shared."""
     if shared is None:
         shared = _is_local(spark)
-    return location if shared else replace(location, artifact=_shipped(spark, location))
+    if shared:
+        return files
+    return [replace(location, artifact=_shipped(spark, location)) for location in files]
 
 
 def attributes(location: Location) -> frozenset[str]:
@@ -85,7 +90,7 @@ def attributes(location: Location) -> frozenset[str]:
     with _lock:
         known = _attributes.get(location.key)
     if known is None:
-        known = frozenset(storage.load(_local_file(location))[0].names)
+        known = frozenset(storage.load(local_file(location))[0].names)
         with _lock:
             _attributes[location.key] = known
             while len(_attributes) > _KEPT_MAX:
@@ -93,7 +98,8 @@ def attributes(location: Location) -> frozenset[str]:
     return known
 
 
-def _here(table: Table) -> Location:
+def driver_location(table: Table) -> Location:
+    """The table where the driver has it; a ForwardingTable is saved to a file."""
     if isinstance(table, ForwardingTable):
         table = _saved(table)
     elif isinstance(table, TableDirectory):
@@ -108,6 +114,11 @@ def _here(table: Table) -> Location:
     path = Path(str(table).removeprefix("file://")).absolute()
     if path.is_dir():
         path = TableDirectory(path).current()[1]
+    return file_location(path)
+
+
+def file_location(path: Path) -> Location:
+    """A file of this machine, as it is now."""
     try:
         found = path.stat()
     except OSError as error:
@@ -122,7 +133,7 @@ _lock = threading.Lock()
 _folders: list[Path] = []
 
 
-def _own_folder() -> Path:
+def own_folder() -> Path:
     """A directory of this process, removed when it ends: jobs may need the files until then."""
     with _lock:
         if not _folders:
@@ -134,7 +145,7 @@ def _own_folder() -> Path:
 def _saved(table: ForwardingTable) -> Path:
     path = _saved_files.get(table)
     if path is None or not path.exists():
-        handle, name = tempfile.mkstemp(dir=_own_folder(), prefix="table-", suffix=".palio")
+        handle, name = tempfile.mkstemp(dir=own_folder(), prefix="table-", suffix=".palio")
         os.close(handle)
         path = Path(name)
         save(table, path)
@@ -154,7 +165,7 @@ def _shipped(spark: SparkSession, location: Location) -> str:
     """Ship the file once a session, under a name that no other content has."""
     names = _shipped_names.setdefault(spark, set())
     if location.key not in names:
-        path = _own_folder() / location.key
+        path = own_folder() / location.key
         if not path.exists():
             try:
                 os.link(location.address, path)
@@ -178,7 +189,7 @@ def opened(location: Location) -> ForwardingTable:
         if known is not None:
             _opened.move_to_end(location.key)
             return known
-    table = ForwardingTable.load(_local_file(location))
+    table = ForwardingTable.load(local_file(location))
     with _lock:
         _opened[location.key] = table
         while len(_opened) > _KEPT_MAX:
@@ -186,7 +197,7 @@ def opened(location: Location) -> ForwardingTable:
     return table
 
 
-def _local_file(location: Location) -> Path:
+def local_file(location: Location) -> Path:
     """The file on this machine: at its path, shipped, or downloaded."""
     if location.is_remote:
         return _downloaded(location)
