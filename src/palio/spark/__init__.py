@@ -19,15 +19,19 @@ if importlib.util.find_spec("pyspark") is None:
 from palio.spark.compiling import Compiled, compile, compile_with_rejects  # noqa: A004
 from palio.spark.forwarding import forward, forwarder, register
 from palio.spark.sessions import session
+from palio.spark.sinks import FileSink
+from palio.spark.streaming import route_stream
 from palio.spark.table_directory import TableDirectory
 
 __all__ = [
     "Compiled",
+    "FileSink",
     "TableDirectory",
     "compile",
     "compile_with_rejects",
     "forward",
     "forwarder",
     "register",
+    "route_stream",
     "session",
 ]
