@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 JAVA_MIN = 17
 IDLE_S_MAX = 180  # longer than the kernels take to compile on a busy machine
 ATTEMPTS_MAX = 4
+CONNECT_S_MAX = 5.0
+_PORTS = {"spark": 7077, "sc": 15002}
 
 _SQL_SETTINGS = {  # a Connect client may set these
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -95,3 +98,26 @@ def require_java() -> None:
         raise MissingSoftware(
             f"Spark needs Java {JAVA_MIN} or newer, and {java} is Java {found[1]}; {remedy}"
         )
+
+
+def require_master(master: str) -> None:
+    """Raise MissingSoftware when nobody answers at the address of a master: Spark itself would
+    try for minutes."""
+    scheme, _, rest = master.partition("://")
+    if scheme not in ("spark", "sc"):
+        return
+    hosts = re.split(r"[/;?]", rest)[0].split(",")
+    problems = []
+    for host in hosts:
+        name, _, port = host.rpartition(":") if ":" in host else (host, "", "")
+        try:
+            address = (name.strip("[]"), int(port or _PORTS[scheme]))
+            socket.create_connection(address, timeout=CONNECT_S_MAX).close()
+            return
+        except (OSError, ValueError, OverflowError) as error:
+            problems.append(f"{host}: {getattr(error, 'strerror', None) or error}")
+    what = "Spark Connect server" if scheme == "sc" else "Spark master"
+    raise MissingSoftware(
+        f"no {what} answers at {master} ({'; '.join(problems)}); start it, or choose another with "
+        "--master (local[*] needs none)"
+    )

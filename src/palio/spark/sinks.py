@@ -30,7 +30,7 @@ from palio.spark.messages import quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FORMATS = ("parquet", "json", "orc", "csv")
+FORMATS = ("parquet", "json", "orc")
 Groups = Mapping[str, str] | Callable[[str], str]
 
 
@@ -72,6 +72,16 @@ class FileSink:
         """What is ours in the directory, and no output."""
         return self.path / "_palio"
 
+    def check(self, columns: list[str]) -> None:
+        """Raise when a column has a name that the output needs."""
+        grouped = self.partition_by is not None and self.partition_by != "interface"
+        for name in ("batch", *(["group"] if grouped else [])):
+            if name in columns:
+                raise InvalidValue(
+                    f"the DataFrame has a column {name!r}, which the files have of their own; "
+                    "rename it"
+                )
+
     def prepare(self) -> None:
         """Make the directory, or say why not; nothing of an earlier output may be without its
         checkpoint, since its batch numbers would be taken for ours."""
@@ -91,7 +101,11 @@ class FileSink:
             )
 
     def has(self, batch: int) -> bool:
-        return self._final(batch).exists()
+        return self.file(batch).exists()
+
+    def is_filled(self, batch: int) -> bool:
+        """There are files, which is not so when no message of the batch matched."""
+        return any(path.name[0] not in "._" for path in self.file(batch).iterdir())
 
     def stage(self, df: DataFrame, batch: int) -> None:
         """Write a batch where readers do not see it."""
@@ -108,17 +122,18 @@ class FileSink:
         """Show the batch to readers, in one step."""
         try:
             self._staged(batch).mkdir(parents=True, exist_ok=True)  # Spark made none for no rows
-            os.rename(self._staged(batch), self._final(batch))
+            os.rename(self._staged(batch), self.file(batch))
             sync_directory(self.path)
         except OSError as error:
             raise InvalidFile(
-                f"{self._final(batch)}: the batch cannot be written: {error.strerror}"
+                f"{self.file(batch)}: the batch cannot be written: {error.strerror}"
             ) from None
 
     def _staged(self, batch: int) -> Path:
         return self.own / "staging" / f"batch={batch:06d}"
 
-    def _final(self, batch: int) -> Path:
+    def file(self, batch: int) -> Path:
+        """Where a batch is, or will be."""
         return self.path / f"batch={batch:06d}"
 
 

@@ -25,6 +25,7 @@ from palio.errors import InvalidFile, InvalidValue
 from palio.spark.batches import BatchRecord, BatchRecords
 from palio.spark.forwarding import forward
 from palio.spark.messages import quoted
+from palio.spark.progress import ProgressListener, StreamProgress
 from palio.spark.sinks import FileSink
 from palio.spark.table_directory import TableDirectory
 
@@ -47,6 +48,7 @@ def route_stream(
     output: str = "pairs",
     trigger: dict[str, Any] | None = None,
     name: str | None = None,
+    progress: Callable[[StreamProgress], Any] | None = None,
     **options: Any,
 ) -> StreamingQuery:
     """Start a query that routes a streaming DataFrame by the tables of a directory.
@@ -58,32 +60,32 @@ def route_stream(
     `output`: "pairs", a row for each message and interface; "array", a row for each message, with
     its interfaces. Each row has the version of the table that routed it, `table_version`.
     `trigger` is that of Spark, `{"availableNow": True}` or `{"processingTime": "1 second"}`.
-    `options` are those of `forward`: strategy, json, columns, invalid, ...
+    `progress` is called with a StreamProgress after each batch. `options` are those of `forward`:
+    strategy, json, columns, invalid, ...
     """
     if not source.isStreaming:
-        raise InvalidValue("route_stream takes a streaming DataFrame (spark.readStream); forward "
-                           "takes others")
+        raise InvalidValue(
+            "route_stream takes a streaming DataFrame (spark.readStream); forward takes others"
+        )
     if isinstance(sink, str | Path):
         sink = FileSink(sink)
-    if output not in OUTPUTS:
-        raise InvalidValue(f"no output {output!r}; there are {', '.join(OUTPUTS)}")
-    if isinstance(sink, FileSink):
-        if sink.partition_by is not None and output != "pairs":
-            raise InvalidValue("files by interface or group hold pairs: output='pairs'")
-        if checkpoint is not None:
-            raise InvalidValue(f"the checkpoint of files is inside them, in {sink.own}; leave it")
-        sink.prepare()
-    tables = TableDirectory(Path(getattr(tables, "path", tables)).absolute())
-    tables.current()
-    own = sink.own if isinstance(sink, FileSink) else _checkpoint(checkpoint)
-    router = BatchRouter(tables, sink, BatchRecords(own / "batches"), output, options)
-    router.routed(source, tables.current()[1])  # a schema that does not fit is an error now
+    if isinstance(sink, FileSink) and checkpoint is not None:
+        raise InvalidValue(f"the checkpoint of files is inside them, in {sink.own}; leave it out")
+    router = BatchRouter(tables, sink, output, options, checkpoint)
+    router.check(source)
     writer = source.writeStream.foreachBatch(router).option(
-        "checkpointLocation", str(own / "checkpoint")
+        "checkpointLocation", str(router.own / "checkpoint")
     )
     if name is not None:
         writer = writer.queryName(name)
-    return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
+    writer = writer.trigger(**(trigger or {"processingTime": "0 seconds"}))
+    if progress is None:
+        return writer.start()
+    listener = ProgressListener(router.records, progress)
+    source.sparkSession.streams.addListener(listener)
+    query = writer.start()
+    listener.follow(query.id)
+    return query
 
 
 def _checkpoint(path: str | Path | None) -> Path:
@@ -107,24 +109,41 @@ class BatchRouter:
 
     def __init__(
         self,
-        tables: TableDirectory,
+        tables: TableDirectory | str | Path,
         sink: FileSink | Callback,
-        records: BatchRecords,
         output: str,
         options: dict[str, Any],
+        checkpoint: str | Path | None = None,
     ) -> None:
-        self._tables = tables
+        if output not in OUTPUTS:
+            raise InvalidValue(f"no output {output!r}; there are {', '.join(OUTPUTS)}")
+        if isinstance(sink, FileSink) and sink.partition_by is not None:
+            if output != "pairs":
+                raise InvalidValue("files by interface or group hold pairs: output='pairs'")
+            if options.get("into"):
+                raise InvalidValue(
+                    "files by interface or group have the column 'interface': no into="
+                )
+        self.own = sink.own if isinstance(sink, FileSink) else _checkpoint(checkpoint)
+        self.records = BatchRecords(self.own / "batches")
+        self._tables = TableDirectory(Path(getattr(tables, "path", tables)).absolute())
         self._sink = sink
-        self._records = records
         self._output = output
         self._options = options
         self._counts = True  # until the rows are seen not to be counted
+
+    def check(self, source: DataFrame) -> None:
+        """Raise now what would stop the first batch: no table, a schema that does not fit."""
+        self.routed(source, self._tables.current()[1])
+        if isinstance(self._sink, FileSink):
+            self._sink.check(source.columns)
+            self._sink.prepare()
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         if isinstance(self._sink, FileSink) and self._sink.has(batch):
             return
         started = time.monotonic()
-        record = self._records.begin(batch, lambda: self._tables.current()[0])
+        record = self.records.begin(batch, lambda: self._tables.current()[0])
         matched = self.routed(rows, self._file(record))
         counts = _Counts(matched) if self._counts else None
         out = self._rows_out(counts.rows if counts else matched, record.version)
@@ -163,7 +182,7 @@ class BatchRouter:
         self._counts = found is not None
         messages, matches = found or (None, None)
         seconds = round(time.monotonic() - started, 3)
-        self._records.write(replace(record, messages=messages, matches=matches, seconds=seconds))
+        self.records.write(replace(record, messages=messages, matches=matches, seconds=seconds))
 
 
 class _Counts:
