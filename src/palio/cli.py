@@ -268,9 +268,9 @@ def route(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The summary as one object.")] = False,
 ) -> None:
-    """Route files or a stream of files with Spark: each message to those whose predicate it matches."""
-    from palio.spark import terminal
+    """Route files, or a stream of files, with Spark."""
     from palio.spark import route as spark_route
+    from palio.spark import terminal
 
     if once and not stream:
         raise PalioError("--once is for streams: --stream --once; without --stream all is once")

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from palio.spark.route import Summary
 
 
+FILES_A_MONTH = 2  # each is a task of its own
+
+
 def run(
     console: Console,
     subscriptions: int,
@@ -80,7 +83,7 @@ def _run(console: Console, subscriptions: int, messages: int | None, out: Path |
         spark.stop()
     terminal.show(console, summary, texts)
     console.print(
-        f"Spark routed {months} files of flights, a micro-batch each, to {len(texts):,} predicates "
+        f"Spark routed {months} months of flights, a micro-batch each, to {len(texts):,} predicates "
         f"in {time.monotonic() - began:.0f} s, its start included; each flight was compared with "
         f"all of them, and went to {summary.matches / max(1, summary.messages):,.0f} on average."
     )
@@ -99,20 +102,23 @@ def _route(
         tables=tables.path,
         output="array",
         format="parquet",
-        files_per_batch=1,
+        files_per_batch=FILES_A_MONTH,
     )
     with terminal.StreamBar(console, total) as bar:
         return route.route_folder(spark, job, once=True, progress=bar, say=bar.say)
 
 
 def write_months(table: pa.Table, folder: Path) -> int:
-    """A file for each month of departures; how many."""
+    """FILES_A_MONTH files for each month of departures; how many months."""
     folder.mkdir(parents=True, exist_ok=True)
     month = pc.strftime(table["scheduled"], "%Y-%m")
     names: list[str] = sorted(pc.unique(month).to_pylist())
     for name in names:
         part = table.filter(pc.equal(month, name))
-        pa.parquet.write_table(part, folder / f"{name}.parquet", row_group_size=8192)
+        size = -(-part.num_rows // FILES_A_MONTH)
+        for i in range(FILES_A_MONTH):
+            rows = part.slice(i * size, size)
+            pa.parquet.write_table(rows, folder / f"{name}-{i}.parquet")
     if not names:
         pa.parquet.write_table(table, folder / "none.parquet")
     return len(names)
@@ -139,7 +145,9 @@ class _Starting:
         from palio.spark import session
 
         try:
-            self._found.append(session(app="palio demo"))
+            spark = session(app="palio demo")
+            spark.range(1).mapInArrow(lambda batches: batches, "id bigint").collect()  # and Python
+            self._found.append(spark)
         except BaseException as error:
             self._failed.append(error)
 

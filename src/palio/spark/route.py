@@ -208,7 +208,7 @@ def _publish(spark: SparkSession, job: Job, tables: TableDirectory) -> int:
             compiled = compile_with_rejects(rows)
     except PalioError as error:
         raise InvalidFile(f"{job.predicates}: {error}") from None
-    count = compiled.rejects.num_rows
+    count: int = compiled.rejects.num_rows
     if count and job.rejects is None:
         raise InvalidPredicate(_complaint(job.predicates, compiled.rejects))
     if job.rejects is not None:

@@ -28,6 +28,7 @@ ATTEMPTS_MAX = 4
 CONNECT_S_MAX = 5.0
 _PORTS = {"spark": 7077, "sc": 15002}
 
+_LOG = Path(__file__).with_name("log4j2.properties").as_uri()  # before the level is set, too
 _SQL_SETTINGS = {  # a Connect client may set these
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pyspark.udf.idleTimeoutSeconds": str(IDLE_S_MAX),
@@ -63,6 +64,7 @@ def session(master: str = "local[*]", app: str = "palio", **conf: str) -> SparkS
             chosen.setdefault("spark.driver.host", "127.0.0.1")
             chosen.setdefault("spark.driver.bindAddress", "127.0.0.1")
             chosen.setdefault("spark.python.daemon.module", "palio.spark.daemon")
+            chosen.setdefault("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOG}")
     for key, value in chosen.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

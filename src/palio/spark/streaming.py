@@ -31,7 +31,7 @@ from palio.spark.table_directory import TableDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 Callback: TypeAlias = "Callable[[DataFrame, int, int], Any]"
 VERSION = "table_version"
@@ -88,6 +88,11 @@ def route_stream(
     return query
 
 
+def _absolute(tables: TableDirectory | str | Path) -> TableDirectory:
+    path = tables.path if isinstance(tables, TableDirectory) else Path(tables)
+    return TableDirectory(path.absolute())
+
+
 def _checkpoint(path: str | Path | None) -> Path:
     if path is None:
         raise InvalidValue("a callback needs a directory for its checkpoint: checkpoint=")
@@ -126,7 +131,7 @@ class BatchRouter:
                 )
         self.own = sink.own if isinstance(sink, FileSink) else _checkpoint(checkpoint)
         self.records = BatchRecords(self.own / "batches")
-        self._tables = TableDirectory(Path(getattr(tables, "path", tables)).absolute())
+        self._tables = _absolute(tables)
         self._sink = sink
         self._output = output
         self._options = options
