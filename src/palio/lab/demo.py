@@ -48,7 +48,7 @@ def run(
 
             require_java()
         except MissingSoftware as error:
-            console.print(f"{error}. Here is the demo without Spark.", markup=False)
+            console.print(f"{error}. Here is the demo without Spark.", markup=False, soft_wrap=True)
             embedded = True
     if embedded:
         embedded_demo.run(console, subscriptions, messages)

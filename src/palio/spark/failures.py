@@ -7,7 +7,9 @@ import re
 from palio.errors import PalioError
 
 _OURS = re.compile(r"palio\.errors\.\w+: ")
-_END = re.compile(r"\n\s*\n|\n\s+at |\n===|\nTraceback|\nDuring handling|\nJVM stacktrace|\n\tat ")
+_END = re.compile(
+    r"\s+SQLSTATE: |\n\s*\n|\n\s+at |\n===|\nTraceback|\nDuring handling|\nJVM stacktrace|\n\tat "
+)
 _CHARACTERS_MAX = 600
 
 

@@ -10,6 +10,7 @@ a stream runs, predicates whose file changes are compiled again and published as
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -91,6 +92,7 @@ def run(job: Job, master: str, *, stream: bool, once: bool, bar: StreamBar) -> S
     """Do a job in a session of its own, from start to stop."""
     _check(job)
     require_master(master)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it says is raised as well
     bar.starting("starting Spark")
     with _in_sentences(f"no session on {master}"):
         spark = session(master, app="palio route")

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from palio.errors import MissingSoftware
+from palio.errors import InvalidValue, MissingSoftware
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,8 +103,13 @@ def require_java() -> None:
 
 
 def require_master(master: str) -> None:
-    """Raise MissingSoftware when nobody answers at the address of a master: Spark itself would
-    try for minutes."""
+    """Raise when a master is none, or nobody answers at its address: Spark would try for minutes,
+    or show traces."""
+    if not re.match(r"(local(\[[^\]]+\])?|yarn)$|(spark|sc|k8s)://.", master):
+        raise InvalidValue(
+            f"no master {master!r}; it is local[N], spark://HOST:PORT, sc://HOST:PORT, "
+            "k8s://ADDRESS or yarn"
+        )
     scheme, _, rest = master.partition("://")
     if scheme not in ("spark", "sc"):
         return
