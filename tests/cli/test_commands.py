@@ -158,7 +158,7 @@ def test_help_names_every_command() -> None:
 
 
 def test_demo_routes_flights() -> None:
-    done = palio("demo", "--subscriptions", "20", "--messages", "500")
+    done = palio("demo", "--embedded", "--subscriptions", "20", "--messages", "500")
     assert done.returncode == 0, done.stderr
     assert "500 messages" in done.stdout.replace("\n", " ")
     assert "messages/s" in done.stdout.replace("\n", " ")

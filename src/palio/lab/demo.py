@@ -1,74 +1,158 @@
-"""The demo: a year of real flights, each routed to those who asked for it.
+"""The demo: a year of real flights as a stream, each routed to those who asked for it.
 
-Flights come from `lab.flights`, as Arrow rows; subscriptions are SQL texts. Everything goes
-through the public contract: parse, compile, forward_batch.
+    flights, a file a month ──▶ Spark, a micro-batch a month ──▶ files: flight, interfaces, version
+    subscriptions (SQL) ──compile──▶ table ─┘
+
+Flights and subscriptions come from `lab.flights`. Everything goes through what users call: compile,
+`palio.spark.route_stream`. Without Java, `embedded_demo.py` shows the same in one process.
 """
 
 from __future__ import annotations
 
+import tempfile
+import threading
 import time
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from palio.lab import flights
-from palio.matching.columns import Ints
+from palio.errors import InvalidFile, MissingSoftware
+from palio.lab import embedded_demo, flights
 from palio.matching.table import ForwardingTable
 
-ROWS_AT_ONCE = 10_000
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from palio.spark.route import Summary
 
 
-def run(console: Console, subscriptions: int, messages: int | None) -> None:
+FILES_A_MONTH = 2  # each is a task of its own
+
+
+def run(
+    console: Console,
+    subscriptions: int,
+    messages: int | None,
+    *,
+    out: Path | None = None,
+    embedded: bool = False,
+) -> None:
     """Route flights to subscriptions with a progress bar, then show a table."""
+    if not embedded:
+        try:
+            from palio.spark.sessions import require_java
+
+            require_java()
+        except MissingSoftware as error:
+            console.print(f"{error}. Here is the demo without Spark.", markup=False, soft_wrap=True)
+            embedded = True
+    if embedded:
+        embedded_demo.run(console, subscriptions, messages)
+    else:
+        _run(console, subscriptions, messages, out)
+
+
+def _run(console: Console, subscriptions: int, messages: int | None, out: Path | None) -> None:
+    from palio.spark import terminal
+
+    began = time.monotonic()
+    folder = _folder(out)
+    starting = _Starting()
     data = flights.load(messages)
     console.print(f"[bold]{data.table.num_rows:,}[/] messages: {data.source}")
     texts = dict(flights.subscriptions(subscriptions))
-    started = time.perf_counter()
-    with console.status("compiling the subscriptions"):
+    started = time.monotonic()
+    with console.status("compiling the subscriptions, while Spark starts"):
         table = ForwardingTable.compile(texts)
-        table.forward_batch(data.table.slice(0, 1))  # kernels are compiled once and kept
-    compiled = time.perf_counter() - started
     console.print(
-        f"[bold]{len(table.interfaces):,}[/] subscriptions, compiled in {compiled:.1f} s, such as:"
+        f"[bold]{len(table.interfaces):,}[/] subscriptions, compiled in "
+        f"{time.monotonic() - started:.1f} s, such as:"
     )
     for name, text in list(texts.items())[:3]:
         console.print(f"  {name}: [cyan]{text}[/]")
-    started = time.perf_counter()
-    counts = _route(console, table, data.table)
-    _show(console, texts, counts, data.table.num_rows, time.perf_counter() - started)
-
-
-def _route(console: Console, table: ForwardingTable, rows: pa.Table) -> Ints:
-    """How many messages each interface gets."""
-    counts = np.zeros(len(table.interfaces), np.int64)
-    columns = (TextColumn("routing"), BarColumn(None), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task("routing", total=rows.num_rows)
-        for begin in range(0, rows.num_rows, ROWS_AT_ONCE):
-            part = rows.slice(begin, ROWS_AT_ONCE)
-            found = table.forward_batch(part, ids=True).values.to_numpy()
-            counts += np.bincount(found, minlength=len(counts))
-            bar.advance(task, part.num_rows)
-    return counts
-
-
-def _show(
-    console: Console, texts: dict[str, str], counts: Ints, messages: int, seconds: float
-) -> None:
-    names = list(texts)
-    top = Table(title="Who got the most", title_justify="left")
-    top.add_column("interface")
-    top.add_column("messages", justify="right")
-    top.add_column("predicate")
-    for i in np.argsort(-counts, kind="stable")[:10]:
-        top.add_row(names[i], f"{counts[i]:,}", texts[names[i]])
-    console.print(top)
+    months = write_months(data.table, folder / "flights")
+    with console.status("starting Spark"):
+        spark = starting.session()
+    try:
+        summary = _route(console, spark, table, folder, data.table.num_rows)
+    finally:
+        spark.stop()
+    terminal.show(console, summary, texts)
     console.print(
-        f"{messages:,} messages x {len(names):,} predicates: {counts.sum():,} deliveries in "
-        f"{seconds:.1f} s ({messages / seconds:,.0f} messages/s, "
-        f"{counts.sum() / seconds:,.0f} deliveries/s); "
-        f"{np.count_nonzero(counts == 0):,} predicates matched nothing."
+        f"Spark routed {months} months of flights, a micro-batch each, to {len(texts):,} predicates "
+        f"in {time.monotonic() - began:.0f} s, its start included; each flight was compared with "
+        f"all of them, and went to {summary.matches / max(1, summary.messages):,.0f} on average."
     )
+
+
+def _route(
+    console: Console, spark: SparkSession, table: ForwardingTable, folder: Path, total: int
+) -> Summary:
+    from palio.spark import TableDirectory, route, terminal
+
+    tables = TableDirectory(folder / "tables")
+    tables.publish(table)
+    job = route.Job(
+        messages=str(folder / "flights"),
+        out=folder / "routed",
+        tables=tables.path,
+        output="array",
+        format="parquet",
+        files_per_batch=FILES_A_MONTH,
+    )
+    with terminal.StreamBar(console, total) as bar:
+        return route.route_folder(spark, job, once=True, progress=bar, say=bar.say)
+
+
+def write_months(table: pa.Table, folder: Path) -> int:
+    """FILES_A_MONTH files for each month of departures; how many months."""
+    folder.mkdir(parents=True, exist_ok=True)
+    month = pc.strftime(table["scheduled"], "%Y-%m")
+    names: list[str] = sorted(pc.unique(month).to_pylist())
+    for name in names:
+        part = table.filter(pc.equal(month, name))
+        size = -(-part.num_rows // FILES_A_MONTH)
+        for i in range(FILES_A_MONTH):
+            rows = part.slice(i * size, size)
+            pa.parquet.write_table(rows, folder / f"{name}-{i}.parquet")
+    if not names:
+        pa.parquet.write_table(table, folder / "none.parquet")
+    return len(names)
+
+
+def _folder(out: Path | None) -> Path:
+    if out is None:
+        return Path(tempfile.mkdtemp(prefix="palio-demo-"))
+    if (out / "routed").exists():
+        raise InvalidFile(f"{out}: there is output of an earlier demo; choose another directory")
+    return out
+
+
+class _Starting:
+    """Spark starts in a thread, since it takes as long as compiling does."""
+
+    def __init__(self) -> None:
+        self._found: list[SparkSession] = []
+        self._failed: list[BaseException] = []
+        self._thread = threading.Thread(target=self._start, daemon=True)
+        self._thread.start()
+
+    def _start(self) -> None:
+        from palio.spark import session
+
+        try:
+            spark = session(app="palio demo")
+            spark.range(1).mapInArrow(lambda batches: batches, "id bigint").collect()  # and Python
+            self._found.append(spark)
+        except BaseException as error:
+            self._failed.append(error)
+
+    def session(self) -> SparkSession:
+        self._thread.join()
+        if self._failed:
+            raise self._failed[0]
+        return self._found[0]

@@ -21,10 +21,13 @@ from palio.spark.forwarding import forward, forwarder, register
 from palio.spark.partitioned_table import PartitionedTable
 from palio.spark.partitioning import partition
 from palio.spark.sessions import session
+from palio.spark.sinks import FileSink
+from palio.spark.streaming import route_stream
 from palio.spark.table_directory import TableDirectory
 
 __all__ = [
     "Compiled",
+    "FileSink",
     "PartitionedTable",
     "TableDirectory",
     "compile",
@@ -33,5 +36,6 @@ __all__ = [
     "forwarder",
     "partition",
     "register",
+    "route_stream",
     "session",
 ]

@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from palio.errors import MissingSoftware
+from palio.errors import InvalidValue, MissingSoftware
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 JAVA_MIN = 17
 IDLE_S_MAX = 180  # longer than the kernels take to compile on a busy machine
 ATTEMPTS_MAX = 4
+CONNECT_S_MAX = 5.0
+_PORTS = {"spark": 7077, "sc": 15002}
 
+_LOG = Path(__file__).with_name("log4j2.properties").as_uri()  # before the level is set, too
 _SQL_SETTINGS = {  # a Connect client may set these
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pyspark.udf.idleTimeoutSeconds": str(IDLE_S_MAX),
@@ -60,6 +64,7 @@ def session(master: str = "local[*]", app: str = "palio", **conf: str) -> SparkS
             chosen.setdefault("spark.driver.host", "127.0.0.1")
             chosen.setdefault("spark.driver.bindAddress", "127.0.0.1")
             chosen.setdefault("spark.python.daemon.module", "palio.spark.daemon")
+            chosen.setdefault("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOG}")
     for key, value in chosen.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
@@ -95,3 +100,31 @@ def require_java() -> None:
         raise MissingSoftware(
             f"Spark needs Java {JAVA_MIN} or newer, and {java} is Java {found[1]}; {remedy}"
         )
+
+
+def require_master(master: str) -> None:
+    """Raise when a master is none, or nobody answers at its address: Spark would try for minutes,
+    or show traces."""
+    if not re.match(r"(local(\[[^\]]+\])?|yarn)$|(spark|sc|k8s)://.", master):
+        raise InvalidValue(
+            f"no master {master!r}; it is local[N], spark://HOST:PORT, sc://HOST:PORT, "
+            "k8s://ADDRESS or yarn"
+        )
+    scheme, _, rest = master.partition("://")
+    if scheme not in ("spark", "sc"):
+        return
+    hosts = re.split(r"[/;?]", rest)[0].split(",")
+    problems = []
+    for host in hosts:
+        name, _, port = host.rpartition(":") if ":" in host else (host, "", "")
+        try:
+            address = (name.strip("[]"), int(port or _PORTS[scheme]))
+            socket.create_connection(address, timeout=CONNECT_S_MAX).close()
+            return
+        except (OSError, ValueError, OverflowError) as error:
+            problems.append(f"{host}: {getattr(error, 'strerror', None) or error}")
+    what = "Spark Connect server" if scheme == "sc" else "Spark master"
+    raise MissingSoftware(
+        f"no {what} answers at {master} ({'; '.join(problems)}); start it, or choose another with "
+        "--master (local[*] needs none)"
+    )

@@ -65,7 +65,7 @@ class TableDirectory:
         version = max([*self._versions(), 0])
         while True:
             version += 1
-            path = self._file(version)
+            path = self.file(version)
             try:
                 path.open("x").close()
                 return version, path
@@ -77,7 +77,7 @@ class TableDirectory:
         version = self._current_version()
         if not version:
             raise InvalidFile(f"{self.path}: no table was published here; TableDirectory.publish")
-        return version, self._file(version)
+        return version, self.file(version)
 
     def prune(self, keep: int = 2) -> list[int]:
         """Remove all but the last `keep` versions up to the current one; what was removed.
@@ -89,10 +89,11 @@ class TableDirectory:
         current = self._current_version()
         gone = sorted(v for v in self._versions() if v <= current)[:-keep]
         for version in gone:
-            self._file(version).unlink(missing_ok=True)
+            self.file(version).unlink(missing_ok=True)
         return gone
 
-    def _file(self, version: int) -> Path:
+    def file(self, version: int) -> Path:
+        """Where a version lies, or would."""
         return self.path / f"table-{version:06d}.palio"
 
     def _versions(self) -> list[int]:
