@@ -12,6 +12,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 FILES_A_MONTH = 2  # each is a task of its own
+_NEW_YORK = pa.scalar(timedelta(hours=5))  # behind UTC, by which months are counted
 
 
 def run(
@@ -111,7 +113,7 @@ def _route(
 def write_months(table: pa.Table, folder: Path) -> int:
     """FILES_A_MONTH files for each month of departures; how many months."""
     folder.mkdir(parents=True, exist_ok=True)
-    month = pc.strftime(table["scheduled"], "%Y-%m")
+    month = pc.strftime(pc.subtract(table["scheduled"], _NEW_YORK), "%Y-%m")
     names: list[str] = sorted(pc.unique(month).to_pylist())
     for name in names:
         part = table.filter(pc.equal(month, name))
