@@ -58,6 +58,9 @@ def run(spark: Any, folder: Path) -> dict[str, Any]:
     shipped.unlink()  # the server has it
     found["shipped"] = encodings.lists_of(routed.collect())
     found["pairs"] = sorted([row["number"], row["interface"]] for row in pairs.collect())
+    parts = palio.spark.partition(rows, folder / "parts", shards=3)
+    routed = palio.spark.forward(frame.select("number", "json"), parts, json="json")
+    found["partitioned"] = encodings.lists_of(routed.collect())
     palio.spark.register(spark, "palio_match", table)
     frame.createOrReplaceTempView("messages")
     query = "SELECT number, palio_match(json) AS interfaces FROM messages"

@@ -9,7 +9,7 @@ import resource
 from pathlib import Path
 
 if __name__ == "__main__":
-    import pandas  # noqa: F401, ICN001  workers load it, and it is no part of a table
+    import pandas  # noqa: F401  workers load it, and it is no part of a table
     import pyspark.sql.pandas.serializers
     import pyspark.worker  # noqa: F401
     from pyspark.daemon import manager

@@ -17,9 +17,9 @@ import palio
 import palio.spark
 
 FILTERS = 20_000
-TEXT = 12_000  # characters of an operand: few filters make a large table
+TEXT = 17_000  # characters of an operand: few filters make a large table
 SHARDS = 100
-ALLOWED = 22 << 20
+ALLOWED = 32 << 20
 
 
 def main(folder: Path) -> None:
@@ -30,7 +30,7 @@ def main(folder: Path) -> None:
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
             "spark.driver.memory": "2g",
             "spark.python.daemon.module": "tests.spark.limited_daemon",
-            "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
+            "spark.sql.execution.arrow.maxRecordsPerBatch": "20",
             "spark.sql.shuffle.partitions": "4",
         },
     )

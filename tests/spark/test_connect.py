@@ -37,5 +37,6 @@ def test_everything_on_connect(
     for encoding in encodings.ENCODINGS:
         assert found[encoding] == encodings.restricted(expected, case.for_encoding(encoding))
     assert found["shipped"] == found["sql"] == found["stream"] == expected
+    assert found["partitioned"] == expected
     wanted = [[number, name] for number, names in enumerate(expected) for name in names]
     assert found["pairs"] == sorted(wanted)

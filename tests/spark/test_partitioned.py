@@ -94,6 +94,10 @@ def test_in_each_batch_of_a_stream(
     source = spark.readStream.schema(schema).parquet(str(folder)).select("number", "json")
     with pytest.raises(palio.InvalidValue, match="forward each micro-batch"):
         palio.spark.forward(source, parts, json="json")
+    table = palio.ForwardingTable.compile({"a": "x = 1"})
+    with pytest.raises(palio.InvalidValue, match="forward each micro-batch"):
+        palio.spark.forward(source, table, strategy="partitioned", json="json")
+    assert palio.spark.forward(source, table, worker_memory=1, json="json").isStreaming
     out = str(tmp_path / "out")
 
     def forward(batch: Any, _: int) -> None:

@@ -59,9 +59,10 @@ def forward(
 
     `strategy`: "broadcast", each machine has the whole table; "partitioned", workers have a shard
     of it at a time and messages travel, for tables larger than memory; "auto", broadcast unless
-    the table is partitioned already or its file is larger than `worker_memory` (bytes, or "2g"; by
-    default half of what an executor has, see `sizing`). The answers are the same; a partitioned
-    run loses the order of the rows and takes no streaming DataFrame.
+    the table is partitioned already, or its file is larger than `worker_memory` (bytes, or "2g";
+    by default half of what an executor has, see `sizing`) and the DataFrame is no stream. The
+    answers are the same; a partitioned run loses the order of the rows and takes no streaming
+    DataFrame.
 
     `output`: "array", interface names; "ids", their positions in the table (array<int>); "pairs",
     a row for each message and interface (column `interface`); "flag", a boolean `matched`. `into`
@@ -81,7 +82,7 @@ def forward(
         raise InvalidValue(
             f"the DataFrame has a column {into!r} already; choose another name with into="
         )
-    chosen, place = placed_for(df.sparkSession, table, strategy, shared, worker_memory)
+    chosen, place = placed_for(df, table, strategy, shared, worker_memory)
     messages = messages_of(
         df,
         table_attributes(place if isinstance(place, Location) else place.rest),

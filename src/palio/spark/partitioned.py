@@ -8,7 +8,8 @@
 A worker holds the shard it is at, the rest and the directory of keys, however large the table is.
 Hot keys of filters are spread over shards when the table is made. A shard that many messages visit
 is split by the engine, which rebalances by size (adaptive execution): several tasks open it. Only
-messages and interfaces travel to Python. The order of the rows is lost.
+messages and interfaces travel to Python. The order of the rows is lost, and a streaming DataFrame
+cannot be grouped so: `sizing` refuses it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
-from palio.errors import InvalidValue
 from palio.matching.engines import encode_rows
 from palio.matching.json_encoding import NameIndex
 from palio.matching.table import ForwardingTable
@@ -41,14 +41,7 @@ def with_matches(
     df: DataFrame, messages: Messages, parts: Parts, output: str, into: str, invalid: str
 ) -> DataFrame:
     """The DataFrame and a column of what each message matches; `output` is one of RETURNS."""
-    if df.isStreaming:
-        raise InvalidValue(
-            "the partitioned strategy brings copies of a message together again, which a streaming "
-            "DataFrame cannot do without state: forward each micro-batch (route_stream, or "
-            "foreachBatch), or choose strategy='broadcast'"
-        )
-    count = len(messages.columns)
-    columns = [f"m{i}" for i in range(count)]
+    columns = [f"m{i}" for i in range(len(messages.columns))]
     scatter, match = _functions(parts, messages.names, output, invalid)
     scattered = df.select(
         F.struct("*").alias("row"),

@@ -5,7 +5,7 @@
     partitioned   in shards              as it is
                   a file or an object    split by the driver, once, into a temporary directory
     auto          in shards              partitioned
-                  at most worker_memory  broadcast
+                  at most worker_memory  broadcast; of a stream, whatever the size
                   larger                 partitioned
 
 Without `worker_memory` it is half of what an executor has: of `spark.executor.pyspark.memory` for
@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 
 from palio.errors import InvalidFile, InvalidValue
 from palio.spark.partitioned_table import PartitionedTable, Parts, is_partitioned
-from palio.spark.partitioning import SHARD_BYTES, split
+from palio.spark.partitioning import SHARD_BYTES, SHARDS_MAX, split
 from palio.spark.tables import Location, driver_location, located, own_folder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from palio.spark.tables import Table
 
@@ -37,29 +37,42 @@ _split: OrderedDict[tuple[str, int], PartitionedTable] = OrderedDict()
 
 
 def placed_for(
-    spark: SparkSession,
+    df: DataFrame,
     table: Table | PartitionedTable,
     strategy: str,
     shared: bool | None,
     worker_memory: int | str | None,
 ) -> tuple[str, Location | Parts]:
     """The strategy, not auto any more, and the table's place for it."""
+    spark = df.sparkSession
+    room = memory(spark, worker_memory)
     if isinstance(table, PartitionedTable) or is_partitioned(table):
         if strategy == "broadcast":
             raise InvalidFile(
                 f"{table}: the table is partitioned, so it cannot be broadcast; choose "
                 "strategy='partitioned', or give the table that it was made of"
             )
+        _require_batch(df)
         whole = table if isinstance(table, PartitionedTable) else PartitionedTable(str(table))
         return "partitioned", whole.located(spark, shared)
     here = driver_location(table)
-    room = memory(spark, worker_memory)
-    if strategy == "broadcast" or (strategy == "auto" and here.size <= room):
+    fits = df.isStreaming or here.size <= room
+    if strategy == "broadcast" or (strategy == "auto" and fits):
         return "broadcast", located(spark, table, shared=shared)
+    _require_batch(df)
     # A worker has a shard and the rest, which is as large as two at most, and some room to work.
     bound = min(SHARD_BYTES, room // 4)
-    shards = max(2, -(-here.size // max(1, bound)))
+    shards = min(SHARDS_MAX, max(2, -(-here.size // max(1, bound))))
     return "partitioned", _split_table(here, shards).located(spark, shared)
+
+
+def _require_batch(df: DataFrame) -> None:
+    if df.isStreaming:
+        raise InvalidValue(
+            "the partitioned strategy brings copies of a message together again, which a streaming "
+            "DataFrame cannot do without state: forward each micro-batch (route_stream, or "
+            "foreachBatch), or choose strategy='broadcast'"
+        )
 
 
 def memory(spark: SparkSession, worker_memory: int | str | None) -> int:
