@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from palio.spark.terminal import StreamBar
 
 _POLL_S = 1.0
+_WORKERS_S_MAX = 60.0
 _SHOWN_MAX = 5  # rejects in an error
 _TOP_MAX = 10
 _TOP_BATCHES_MAX = 100  # the last ones; a stream may have run for months
@@ -97,10 +98,11 @@ def run(job: Job, master: str, *, stream: bool, once: bool, bar: StreamBar) -> S
     with _in_sentences(f"no session on {master}"):
         spark = session(master, app="palio route")
     try:
+        _require_workers(spark, master)
         bar.starting("reading predicates and messages")
         if stream:
             return route_folder(spark, job, once=once, progress=bar, say=bar.say)
-        return route_files(spark, job)
+        return route_files(spark, job, stage=bar.starting)
     finally:
         with contextlib.suppress(Exception):  # what went wrong before is what counts
             spark.stop()
@@ -122,7 +124,23 @@ def _check(job: Job) -> None:
     _sink(job)
 
 
-def route_files(spark: SparkSession, job: Job) -> Summary:
+def _require_workers(spark: SparkSession, master: str) -> None:
+    """Raise when a master gives us no worker: a job would wait for ever."""
+    if not master.startswith("spark://"):
+        return
+    job = threading.Thread(target=lambda: spark.range(1).count(), daemon=True)
+    job.start()
+    job.join(_WORKERS_S_MAX)
+    if job.is_alive():
+        raise PalioError(
+            f"{master} has given no worker in {_WORKERS_S_MAX:.0f} s: it has none, or they are "
+            "busy; start one, or wait for the others"
+        )
+
+
+def route_files(
+    spark: SparkSession, job: Job, *, stage: Callable[[str], Any] = lambda name: None
+) -> Summary:
     """Route the messages that are there, once; the output must be new."""
     sink = _sink(job)
     tables, rejects = _tables(spark, job, sink)
@@ -134,6 +152,7 @@ def route_files(spark: SparkSession, job: Job) -> Summary:
         )
     with _in_sentences():
         router.check(source.df)
+        stage("routing")
         started = monotonic()
         router(source.df, 0)
         return _summary(spark, job, sink, None, monotonic() - started, rejects)
@@ -165,7 +184,7 @@ def route_folder(spark: SparkSession, job: Job, *, once: bool, progress: Tell, s
                 while not query.awaitTermination(1):
                     pass
             except KeyboardInterrupt:
-                say("stopping after the batch that is being routed")
+                say("stopping; a batch that is not whole is routed again at the next start")
                 query.stop()
         return _summary(spark, job, sink, before, monotonic() - started, rejects)
 
