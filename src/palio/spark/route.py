@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -179,13 +180,12 @@ def route_folder(spark: SparkSession, job: Job, *, once: bool, progress: Tell, s
             strategy=job.strategy,
             **source.options,
         )
-        with _republishing(spark, job, tables, say):
-            try:
-                while not query.awaitTermination(1):
-                    pass
-            except KeyboardInterrupt:
-                say("stopping; a batch that is not whole is routed again at the next start")
-                query.stop()
+        with _republishing(spark, job, tables, say), _interrupt() as interrupted:
+            while not query.awaitTermination(1):
+                if interrupted.is_set():
+                    say("stopping; a batch that is not whole is routed again at the next start")
+                    query.stop()
+                    break
         return _summary(spark, job, sink, before, monotonic() - started, rejects)
 
 
@@ -206,6 +206,20 @@ def _in_sentences(what: str = "the job failed") -> Iterator[None]:
         raise
     except Exception as error:
         raise PalioError(f"{what}: {sentence(error)}") from None
+
+
+@contextlib.contextmanager
+def _interrupt() -> Iterator[threading.Event]:
+    """Set by Ctrl-C, instead of an exception in the midst of talking to Java."""
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+    before = signal.signal(signal.SIGINT, lambda number, frame: event.set())
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 # ---- tables
