@@ -66,7 +66,27 @@ def run(spark: Any, folder: Path) -> dict[str, Any]:
     query = "SELECT number, palio_match(json) AS interfaces FROM messages"
     found["sql"] = encodings.lists_of(spark.sql(query).collect())
     found["stream"] = streamed(spark, frame, messages, table, folder)
+    found["routed"], found["progress"] = routed_stream(spark, frame, messages, table, folder)
     return found
+
+
+def routed_stream(spark: Any, frame: Any, messages: str, table: Any, folder: Path) -> Any:
+    """foreachBatch runs in a process of the server."""
+    tables = palio.spark.TableDirectory(folder / "tables")
+    tables.publish(table)
+    told: list[Any] = []
+    query = palio.spark.route_stream(
+        spark.readStream.schema(frame.drop("variant").schema).parquet(messages),
+        tables,
+        folder / "routed",
+        output="array",
+        json="json",
+        trigger={"availableNow": True},
+        progress=told.append,
+    )
+    query.awaitTermination(120)
+    rows = spark.read.parquet(str(folder / "routed")).where("table_version = 1").collect()
+    return encodings.lists_of(rows), [[p.version, p.matches] for p in told]
 
 
 def streamed(spark: Any, frame: Any, messages: str, table: Any, folder: Path) -> Any:

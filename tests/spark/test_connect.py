@@ -36,7 +36,8 @@ def test_everything_on_connect(
     assert found["interfaces"] == list(case.predicates)
     for encoding in encodings.ENCODINGS:
         assert found[encoding] == encodings.restricted(expected, case.for_encoding(encoding))
-    assert found["shipped"] == found["sql"] == found["stream"] == expected
+    assert found["shipped"] == found["sql"] == found["stream"] == found["routed"] == expected
+    assert found["progress"] == [[1, sum(map(len, expected))]]
     assert found["partitioned"] == expected
     wanted = [[number, name] for number, names in enumerate(expected) for name in names]
     assert found["pairs"] == sorted(wanted)

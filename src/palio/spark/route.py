@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from palio.spark.terminal import StreamBar
 
 _POLL_S = 1.0
+_WORKERS_S_MAX = 60.0
 _SHOWN_MAX = 5  # rejects in an error
 _TOP_MAX = 10
 _TOP_BATCHES_MAX = 100  # the last ones; a stream may have run for months
@@ -97,10 +99,11 @@ def run(job: Job, master: str, *, stream: bool, once: bool, bar: StreamBar) -> S
     with _in_sentences(f"no session on {master}"):
         spark = session(master, app="palio route")
     try:
+        _require_workers(spark, master)
         bar.starting("reading predicates and messages")
         if stream:
             return route_folder(spark, job, once=once, progress=bar, say=bar.say)
-        return route_files(spark, job)
+        return route_files(spark, job, stage=bar.starting)
     finally:
         with contextlib.suppress(Exception):  # what went wrong before is what counts
             spark.stop()
@@ -122,7 +125,23 @@ def _check(job: Job) -> None:
     _sink(job)
 
 
-def route_files(spark: SparkSession, job: Job) -> Summary:
+def _require_workers(spark: SparkSession, master: str) -> None:
+    """Raise when a master gives us no worker: a job would wait for ever."""
+    if not master.startswith("spark://"):
+        return
+    job = threading.Thread(target=lambda: spark.range(1).count(), daemon=True)
+    job.start()
+    job.join(_WORKERS_S_MAX)
+    if job.is_alive():
+        raise PalioError(
+            f"{master} has given no worker in {_WORKERS_S_MAX:.0f} s: it has none, or they are "
+            "busy; start one, or wait for the others"
+        )
+
+
+def route_files(
+    spark: SparkSession, job: Job, *, stage: Callable[[str], Any] = lambda name: None
+) -> Summary:
     """Route the messages that are there, once; the output must be new."""
     sink = _sink(job)
     tables, rejects = _tables(spark, job, sink)
@@ -134,6 +153,7 @@ def route_files(spark: SparkSession, job: Job) -> Summary:
         )
     with _in_sentences():
         router.check(source.df)
+        stage("routing")
         started = monotonic()
         router(source.df, 0)
         return _summary(spark, job, sink, None, monotonic() - started, rejects)
@@ -160,13 +180,12 @@ def route_folder(spark: SparkSession, job: Job, *, once: bool, progress: Tell, s
             strategy=job.strategy,
             **source.options,
         )
-        with _republishing(spark, job, tables, say):
-            try:
-                while not query.awaitTermination(1):
-                    pass
-            except KeyboardInterrupt:
-                say("stopping after the batch that is being routed")
-                query.stop()
+        with _republishing(spark, job, tables, say), _interrupt() as interrupted:
+            while not query.awaitTermination(1):
+                if interrupted.is_set():
+                    say("stopping; a batch that is not whole is routed again at the next start")
+                    query.stop()
+                    break
         return _summary(spark, job, sink, before, monotonic() - started, rejects)
 
 
@@ -187,6 +206,20 @@ def _in_sentences(what: str = "the job failed") -> Iterator[None]:
         raise
     except Exception as error:
         raise PalioError(f"{what}: {sentence(error)}") from None
+
+
+@contextlib.contextmanager
+def _interrupt() -> Iterator[threading.Event]:
+    """Set by Ctrl-C, instead of an exception in the midst of talking to Java."""
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+    before = signal.signal(signal.SIGINT, lambda number, frame: event.set())
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 # ---- tables
