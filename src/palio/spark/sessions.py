@@ -2,8 +2,9 @@
 
 What is set, and why: workers run this interpreter and not the python3 of PATH; instants are shown
 in UTC, as everywhere in Palio; a Python worker that says nothing for minutes is killed and its task
-tried again, since PySpark was seen to stall, rarely, on a socket; the log is silent, because errors
-reach the program as exceptions.
+tried again, since PySpark was seen to stall, rarely, on a socket; Arrow functions give rows and not
+columns, since Spark 4.3 copies arrays twice more to give columns, which halves the rate of long
+answers; the log is silent, because errors reach the program as exceptions.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ ATTEMPTS_MAX = 4
 
 _SQL_SETTINGS = {  # a Connect client may set these
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
     "spark.sql.execution.pyspark.udf.idleTimeoutSeconds": str(IDLE_S_MAX),
     "spark.sql.execution.pyspark.udf.killOnIdleTimeout": "true",
     "spark.sql.session.timeZone": "UTC",
