@@ -298,7 +298,7 @@ def bench_update(
 
 @bench.command("spark")
 def bench_spark(
-    rows: Annotated[int, typer.Option(help="How many messages.")] = 200_000,
+    rows: Annotated[int, typer.Option(help="How many messages.")] = 100_000,
     filters: Annotated[
         int, typer.Option(help="How many predicates, on 100 interfaces.")
     ] = 1_000_000,
@@ -309,13 +309,14 @@ def bench_spark(
     from palio.lab import bench_spark as lab_bench
 
     _announce_compiling()
+    results = []
     with Console(stderr=True).status("starting") as status:
-        results = list(lab_bench.run(rows, filters, repeats=repeats, progress=status.update))
-    if as_json:
-        for result in results:
-            print(json.dumps(result.row()))
-        return
-    lab_bench.show(Console(), results)
+        for result in lab_bench.run(rows, filters, repeats=repeats, progress=status.update):
+            results.append(result)
+            if as_json:
+                print(json.dumps(result.row()), flush=True)
+    if not as_json:
+        lab_bench.show(Console(), results)
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 INTERFACES = 100
 FEW = 10_000  # predicates, where joins take part
 CHECKED = 200  # messages that go to the oracle
-LOOP_ROWS = 400  # messages for the nested loop, which takes milliseconds for each
+LOOP_ROWS = 300  # messages for the nested loop, which takes milliseconds for each
 SHARED_FILTERS = 300_000
 FILES = 4
 

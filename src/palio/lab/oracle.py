@@ -2,7 +2,7 @@
 
     constraints, sorted by name     name a a a b b ...     filter 4 9 9 0 4 ...
     one message                     a = 17, b = 'x'
-      for each attribute            evaluate every distinct (op, type, value) once: `truth`
+      for each attribute            evaluate every distinct (op, type, value) once
       count by filter               a filter matches when all of its constraints hold
 
 Evaluation is `Constraint.matches`, so what is checked is everything that an engine adds to it. It
@@ -43,7 +43,9 @@ class Oracle:
         owner = np.zeros(len(sizes), np.int64)
         owner[filter] = columns["interface"][0]
         self._owner, self._interfaces = owner, columns["interface"][1]
-        self._asked, self._texts = _distinct(columns, order)
+        self._asked, texts = _distinct(columns, order)
+        self._distinct = [read_constraint("x", *text) for text in texts]
+        self._known: dict[tuple[type, Value], npt.NDArray[np.bool_]] = {}
 
     def interfaces(self, message: Mapping[str, Value]) -> list[str]:
         """The interfaces that the message goes to, in the order of the rows."""
@@ -53,15 +55,17 @@ class Oracle:
             if code is None:
                 continue
             part = slice(self._starts[code], self._starts[code + 1])
-            asked = self._asked[part]
-            distinct, back = np.unique(asked, return_inverse=True)
-            truth = np.array(
-                [read_constraint(name, *self._texts[a]).matches(value) for a in distinct.tolist()],
-                np.bool_,
-            )
-            np.add.at(counts, self._filter[part][truth[back]], 1)
+            holds = self._truth(value)[self._asked[part]]
+            counts += np.bincount(self._filter[part][holds], minlength=len(counts))
         found = np.unique(self._owner[counts == self._sizes])
         return [self._interfaces[place] for place in found.tolist()]
+
+    def _truth(self, value: Value) -> npt.NDArray[np.bool_]:
+        """Which of the distinct (op, type, value) hold for this value, whatever the name."""
+        key = (type(value), value)
+        if key not in self._known:
+            self._known[key] = np.array([c.matches(value) for c in self._distinct], np.bool_)
+        return self._known[key]
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[Codes, list[str]]:

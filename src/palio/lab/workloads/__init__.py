@@ -8,7 +8,8 @@
     texts       10 of 1,000 names, strings only; an equality in every filter
 
 The same arguments give the same workload. WORKLOADS holds those that have messages to forward, by
-the names of the command line; all of them take (filters, interfaces, messages, seed=...).
+the names of the command line; all of them take (filters, interfaces, messages, seed=...). PARTS
+holds those that can be drawn in parts, on several machines.
 """
 
 from palio.lab.workloads.alerts import flights
@@ -19,6 +20,7 @@ from palio.lab.workloads.tables import fields, texts
 from palio.lab.workloads.workload import (
     Generator,
     Interfaces,
+    PartGenerator,
     Workload,
     constraint_rows,
     json_messages,
@@ -34,10 +36,19 @@ WORKLOADS: dict[str, Generator] = {
     "texts": texts,
 }
 
+PARTS: dict[str, PartGenerator] = {
+    "sigcomm03": sigcomm03,
+    "tr2001": tr2001,
+    "fields": fields,
+    "texts": texts,
+}
+
 __all__ = [
+    "PARTS",
     "WORKLOADS",
     "Generator",
     "Interfaces",
+    "PartGenerator",
     "Workload",
     "constraint_rows",
     "disjunction_2006",

@@ -35,7 +35,12 @@ FEW_SIZES, FEW_WORDS = range(1, 5), 50  # of `texts`: so that a message matches 
 
 
 def fields(
-    filters: int, interfaces: Interfaces = None, messages: int = 1_000, *, seed: int = 1
+    filters: int,
+    interfaces: Interfaces = None,
+    messages: int = 1_000,
+    *,
+    seed: int = 1,
+    part: int = 0,
 ) -> Workload:
     """Draw filters on ten columns, and wide messages that have them all."""
     if messages < 0:
@@ -52,7 +57,7 @@ def fields(
         constraints=uniform(SIZES),
         attributes=uniform([FIELDS]),
     )
-    rng = np.random.default_rng([seed, FIELDS])
+    rng = np.random.default_rng([seed, FIELDS, part])
     columns: dict[str, pa.Array] = {}
     for number, name in enumerate(recipe.names.items):
         kind = recipe.kinds[number % 2]
@@ -60,14 +65,19 @@ def fields(
         columns[name] = texts if kind.type is Type.STRING else pc.cast(texts, pa.int64())
     return Workload(
         "fields",
-        _with_equalities(draw_constraints(recipe, filters, interfaces, seed)),
+        _with_equalities(draw_constraints(recipe, filters, interfaces, seed, part)),
         pa.table(columns),
         f"{FIELDS} typed columns, an equality in every filter; seed {seed}",
     )
 
 
 def texts(
-    filters: int, interfaces: Interfaces = None, messages: int = 1_000, *, seed: int = 1
+    filters: int,
+    interfaces: Interfaces = None,
+    messages: int = 1_000,
+    *,
+    seed: int = 1,
+    part: int = 0,
 ) -> Workload:
     """Draw filters on strings only, and sparse messages of ten attributes."""
     words = uniform(dictionary_words(FEW_WORDS, seed, part=1))
@@ -80,8 +90,8 @@ def texts(
     )
     return Workload(
         "texts",
-        _with_equalities(draw_constraints(recipe, filters, interfaces, seed)),
-        draw_messages(recipe, messages, seed),
+        _with_equalities(draw_constraints(recipe, filters, interfaces, seed, part)),
+        draw_messages(recipe, messages, seed, part),
         f"{FIELDS} of {NAMES:,} names, strings, an equality in every filter; seed {seed}",
     )
 
