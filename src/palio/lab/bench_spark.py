@@ -174,13 +174,13 @@ class _Bench:
         timed = {k: (v, self._rows) for k, v in contestants.items()}
         rates = self._timed("joins", timed)
         slow = self._timed("nested loop", {"loop": (loop, min(LOOP_ROWS, self._rows))}, repeats=1)
-        for case, against, ours, other, target in (
+        for case, against, ours, rate, target in (
             (maps, "loop, maps", "palio on maps", slow["loop"], 200.0),
             (maps, "join, maps", "palio on maps", rates["join, maps"], 1.0),
             (texts, "join, JSON", "palio on JSON", rates["join, JSON"], 1.0),
             (texts, "join, maps", "palio on JSON", rates["join, maps"], 1.0),
         ):
-            both = {"palio": rates[ours], against: other}
+            both = {"palio": rates[ours], against: rate}
             yield self._result(case, against, both, target)
         predicates.unpersist()
 
