@@ -13,7 +13,7 @@ STALE := FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench fuzz lock clean FORCE
+.PHONY: help setup demo test check bench cluster fuzz lock clean FORCE
 
 help: ## Show this table
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -25,7 +25,7 @@ demo: $(WARM) ## See it work
 	@$(BIN)/palio demo
 
 test: $(WARM) ## Run the tests (a few minutes)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not slow and not fuzz"
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not slow and not fuzz and not cluster"
 
 check: $(STAMP) ## Check format, lint, types and layers
 	@echo "ruff format" && $(BIN)/ruff format --check --quiet .
@@ -37,6 +37,10 @@ bench: $(WARM) ## Measure
 	@$(BIN)/python -m palio.lab.bench_model
 	@$(BIN)/palio bench forward --filters 100000 --engine pivot --engine counting
 	@$(BIN)/palio bench forward --filters 100000 --interfaces 20 --engine pivot --engine counting
+	@$(BIN)/palio bench spark
+
+cluster: $(WARM) ## Test on a Spark cluster of a master and two workers, on this machine
+	@$(BIN)/python -m pytest -q -m cluster tests/spark
 
 fuzz: $(STAMP) ## Search for failures at random, for longer
 	@$(BIN)/python -m pytest -m fuzz tests

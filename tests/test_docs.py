@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,23 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCKS = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _with_marks(page: Path) -> Any:
+    """Pages on Spark share the session of the other tests."""
+    marks = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+    needs = "import palio.spark" in page.read_text()
+    return pytest.param(page, marks=marks if needs else [], id=page.name)
+
+
+@pytest.mark.parametrize("page", map(_with_marks, PAGES))
+def test_examples_run(
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
     """A comment behind an expression is its value, up to a colon, if it looks like one."""
+    if "import palio.spark" in page.read_text():
+        request.getfixturevalue("spark")
     monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {}
     exec("import palio", scope)
@@ -29,7 +44,7 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             comment = lines[(statement.end_lineno or 1) - 1].rpartition("  # ")[2]
             value = eval(code, scope)
             claimed = comment.partition(":")[0].strip()
-            if re.match(r"True|False|\[|Predicate\(|\d", claimed):
+            if re.match(r"True|False|\[|\(|Predicate\(|\d", claimed):
                 expected = (
                     claimed if not claimed.startswith("[") else repr(ast.literal_eval(claimed))
                 )

@@ -378,6 +378,29 @@ def bench_update(
     lab_bench.show(Console(), result)
 
 
+@bench.command("spark")
+def bench_spark(
+    rows: Annotated[int, typer.Option(help="How many messages.")] = 100_000,
+    filters: Annotated[
+        int, typer.Option(help="How many predicates, on 100 interfaces.")
+    ] = 1_000_000,
+    repeats: Annotated[int, typer.Option(help="How often each contestant is timed.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Time forwarding on Spark beside transport alone, and beside what joins can do."""
+    from palio.lab import bench_spark as lab_bench
+
+    _announce_compiling()
+    results = []
+    with Console(stderr=True).status("starting") as status:
+        for result in lab_bench.run(rows, filters, repeats=repeats, progress=status.update):
+            results.append(result)
+            if as_json:
+                print(json.dumps(result.row()), flush=True)
+    if not as_json:
+        lab_bench.show(Console(), results)
+
+
 def main() -> None:
     """Run the command line; every foreseen error is one sentence and exit code 2."""
     try:

@@ -2,8 +2,9 @@
 
 What is set, and why: workers run this interpreter and not the python3 of PATH; instants are shown
 in UTC, as everywhere in Palio; a Python worker that says nothing for minutes is killed and its task
-tried again, since PySpark was seen to stall, rarely, on a socket; the log is silent, because errors
-reach the program as exceptions.
+tried again, since PySpark was seen to stall, rarely, on a socket; Arrow functions give rows and not
+columns, since Spark 4.3 copies arrays twice more to give columns, which halves the rate of long
+answers; the log is silent, because errors reach the program as exceptions.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _PORTS = {"spark": 7077, "sc": 15002}
 _LOG = Path(__file__).with_name("log4j2.properties").as_uri()  # before the level is set, too
 _SQL_SETTINGS = {  # a Connect client may set these
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
     "spark.sql.execution.pyspark.udf.idleTimeoutSeconds": str(IDLE_S_MAX),
     "spark.sql.execution.pyspark.udf.killOnIdleTimeout": "true",
     "spark.sql.session.timeZone": "UTC",

@@ -40,6 +40,7 @@ def tr2001(
     strings: int = 1_000,
     integers: int = 100,
     seed: int = 1,
+    part: int = 0,
 ) -> Workload:
     """Draw the 2001 workload; `attributes`, `strings` and `integers` are its A, SV and IV.
 
@@ -60,8 +61,8 @@ def tr2001(
     )
     return Workload(
         "tr2001",
-        draw_constraints(recipe, filters, interfaces, seed),
-        draw_messages(recipe, messages, seed),
+        draw_constraints(recipe, filters, interfaces, seed, part),
+        draw_messages(recipe, messages, seed, part),
         f"drawn as in the 2001 paper, 4.1, with A = {attributes:,}, SV = {strings:,} and "
         f"IV = {integers:,}; words of palio's own dictionary; seed {seed}",
     )

@@ -43,7 +43,12 @@ INT_OPS = {Op.EQ: 0.6, Op.LT: 0.2, Op.GT: 0.2}
 
 
 def sigcomm03(
-    filters: int, interfaces: Interfaces = None, messages: int = 100, *, seed: int = 1
+    filters: int,
+    interfaces: Interfaces = None,
+    messages: int = 100,
+    *,
+    seed: int = 1,
+    part: int = 0,
 ) -> Workload:
     """Draw the 2003 workload.
 
@@ -62,7 +67,7 @@ def sigcomm03(
     )
     return Workload(
         "sigcomm03",
-        draw_constraints(recipe, filters, interfaces, seed),
-        draw_messages(recipe, messages, seed),
+        draw_constraints(recipe, filters, interfaces, seed, part),
+        draw_messages(recipe, messages, seed, part),
         f"drawn as in the 2003 paper, 5.1; words of palio's own dictionary; seed {seed}",
     )

@@ -9,7 +9,8 @@ filter has and how many attributes a message. Every draw is a column of codes:
                    op, value      codes            one for each kind, at the places of that kind
 
 Always: the predicates, the messages and the words come from streams of their own, so that the
-messages stay the same when the number of filters changes.
+messages stay the same when the number of filters changes. Another `part` is another draw over the
+same words, so that parts can be drawn on different machines.
 """
 
 from __future__ import annotations
@@ -113,9 +114,11 @@ def dictionary_words(count: int, seed: int, part: int = 0) -> tuple[str, ...]:
 # ---- predicates
 
 
-def draw_constraints(recipe: Recipe, filters: int, interfaces: Interfaces, seed: int) -> pa.Table:
+def draw_constraints(
+    recipe: Recipe, filters: int, interfaces: Interfaces, seed: int, part: int = 0
+) -> pa.Table:
     """The constraint table of this many filters. A name may repeat within a filter."""
-    rng = np.random.default_rng([seed, _FILTERS])
+    rng = np.random.default_rng([seed, _FILTERS, part])
     count = interface_count(filters, interfaces)
     sizes = np.array(recipe.constraints.items)[recipe.constraints.draw(rng, filters)]
     numbers = np.repeat(np.arange(filters), sizes)
@@ -184,7 +187,7 @@ def _merged(parts: list[tuple[str, ...]]) -> tuple[list[str], list[Codes]]:
 # ---- messages
 
 
-def draw_messages(recipe: Recipe, count: int, seed: int) -> pa.Table:
+def draw_messages(recipe: Recipe, count: int, seed: int, part: int = 0) -> pa.Table:
     """Sparse messages. A message is a set: a name that it has already is drawn again."""
     if count < 0:
         raise InvalidValue(f"a workload has 0 messages or more, not {count}")
@@ -193,7 +196,7 @@ def draw_messages(recipe: Recipe, count: int, seed: int) -> pa.Table:
             f"a message has up to {max(recipe.attributes.items)} attributes: "
             f"{len(recipe.names.items)} names are too few"
         )
-    rng = np.random.default_rng([seed, _MESSAGES])
+    rng = np.random.default_rng([seed, _MESSAGES, part])
     sizes = np.array(recipe.attributes.items)[recipe.attributes.draw(rng, count)]
     names = _distinct_names(recipe.names, np.repeat(np.arange(count), sizes), rng)
     kinds = recipe.draw_kinds(rng, names)

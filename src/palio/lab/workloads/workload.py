@@ -86,6 +86,20 @@ class Generator(Protocol):
     ) -> Workload: ...
 
 
+class PartGenerator(Generator, Protocol):
+    """One that can draw further parts over the same names and words."""
+
+    def __call__(
+        self,
+        filters: int,
+        interfaces: Interfaces,
+        messages: int,
+        *,
+        seed: int = ...,
+        part: int = ...,
+    ) -> Workload: ...
+
+
 # ---- predicates as objects
 
 

@@ -1,0 +1,37 @@
+"""The columnar oracle agrees with evaluating every predicate."""
+
+from __future__ import annotations
+
+import pytest
+
+import palio
+from palio.errors import InvalidValue
+from palio.lab import workloads
+from palio.lab.oracle import Oracle
+
+
+@pytest.mark.parametrize("name", ["sigcomm03", "tr2001", "fields", "texts"])
+@pytest.mark.parametrize("interfaces", [7, "all"])
+def test_agrees_with_predicates(name: str, interfaces: int | str) -> None:
+    load = workloads.WORKLOADS[name](2_000, interfaces, 40, seed=5)
+    predicates = list(workloads.predicates(load))
+    oracle = Oracle(load.constraints)
+    total = 0
+    for message in workloads.message_dicts(load):
+        expected = [interface for interface, p in predicates if p.matches(message)]
+        assert oracle.interfaces(message) == expected
+        total += len(expected)
+    assert total > 0
+
+
+def test_every_filter_has_an_equality() -> None:
+    for name in ("fields", "texts"):
+        load = workloads.WORKLOADS[name](500, "all", 10)
+        for _, predicate in workloads.predicates(load):
+            assert all(any(c.op == "=" for c in filter) for filter in predicate)
+
+
+def test_absent_is_refused() -> None:
+    rows = workloads.constraint_rows([("a", palio.parse("x IS NULL"))])
+    with pytest.raises(InvalidValue, match="no absent"):
+        Oracle(rows)
