@@ -137,7 +137,7 @@ def test_saving_compacts(tmp_path: Path) -> None:
         assert loaded.forward(message) == newer.forward(message)
     for engine in ("naive", "counting"):
         other = ForwardingTable.compile({"a": "x = 1"}, engine=engine)
-        with pytest.raises(palio.PalioError, match="pivot"):
-            other.save(tmp_path / "t")
+        other.save(tmp_path / "t")
+        assert ForwardingTable.load(tmp_path / "t").forward({"x": 1}) == ["a"]
         grown = other.updated(add={"a": "x = 2", "b": "x = 2"})
         assert grown.forward({"x": 2}) == grown.compacted().forward({"x": 2}) == ["a", "b"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from palio.errors import InvalidFile, InvalidPredicate, InvalidValue
+from palio.errors import InvalidPredicate, InvalidValue
 from palio.matching import answers
 from palio.matching.columns import Columns, from_predicates
 from palio.matching.constraint_rows import from_constraint_rows
@@ -191,14 +191,13 @@ class ForwardingTable:
     def save(self, path: str | Path) -> None:
         """Write the table to one file, which `load` maps into memory.
 
-        A table that was updated is compacted first, and the file is that of the compacted one.
+        The file is that of the compacted table, of the engine pivot.
         """
         from palio.matching import storage
         from palio.matching.engines import PivotEngine
 
         whole = self.compacted()
-        if not isinstance(whole._engine, PivotEngine):
-            raise InvalidFile("only tables of the engine pivot are saved; compile this one with it")
+        assert isinstance(whole._engine, PivotEngine)
         storage.save(Path(path), whole._engine, whole._roster.base.array)
 
     @classmethod
@@ -251,10 +250,10 @@ class ForwardingTable:
 
     def compacted(self) -> ForwardingTable:
         """The same interfaces and predicates in one new table of the engine pivot, in the same
-        order; a table that was never updated is already that."""
-        from palio.matching.updates import UpdatedEngine
+        order; a table of that engine that was never updated is already that."""
+        from palio.matching.engines import PivotEngine
 
-        if not isinstance(self._engine, UpdatedEngine):
+        if isinstance(self._engine, PivotEngine):
             return self
-        made = self._engine.compacted()
+        made = self.versioned().compacted()
         return ForwardingTable(made.base, made.roster)

@@ -49,7 +49,7 @@ class TableDirectory:
                 f"{self.path}: a table cannot be published here: {error.strerror}"
             ) from None
         try:
-            save(table, path)
+            table.save(path)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -121,11 +121,3 @@ class TableDirectory:
         with (self.path / "LOCK").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
-
-
-def save(table: ForwardingTable, path: Path) -> None:
-    """Write a table of any engine: an updated one is compacted first."""
-    try:
-        table.save(path)
-    except InvalidFile:  # not in the form of a file; if the disk is to blame, it will say so again
-        table.compacted().save(path)

@@ -30,7 +30,7 @@ from weakref import WeakKeyDictionary
 
 from palio.errors import InvalidFile
 from palio.matching.table import ForwardingTable
-from palio.spark.table_directory import TableDirectory, save
+from palio.spark.table_directory import TableDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,7 +148,7 @@ def _saved(table: ForwardingTable) -> Path:
         handle, name = tempfile.mkstemp(dir=own_folder(), prefix="table-", suffix=".palio")
         os.close(handle)
         path = Path(name)
-        save(table, path)
+        table.save(path)
         _saved_files[table] = path
     return path
 
