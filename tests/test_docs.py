@@ -21,7 +21,7 @@ def _with_marks(page: Path) -> Any:
     return pytest.param(page, marks=marks if needs else [], id=page.name)
 
 
-@pytest.mark.parametrize("page", map(_with_marks, PAGES))
+@pytest.mark.parametrize("page", [_with_marks(page) for page in PAGES])
 def test_examples_run(
     page: Path,
     tmp_path: Path,

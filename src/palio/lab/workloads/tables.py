@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from palio.errors import InvalidValue
-from palio.lab.workloads.paper_2003 import INT_OPS, INTEGERS, NAMES, STRING_OPS, WORDS
+from palio.lab.workloads.paper_2003 import INT_OPS, NAMES, STRING_OPS, WORDS
 from palio.lab.workloads.recipe import (
     Kind,
     Recipe,
@@ -30,6 +30,7 @@ from palio.model.predicate import Op
 from palio.model.values import Type
 
 FIELDS = 10
+INTEGERS = 10_000  # as prices and ids have; with 100, each message verifies thousands of a million
 SIZES = range(2, 6)  # constraints of a filter of `fields`
 FEW_SIZES, FEW_WORDS = range(1, 5), 50  # of `texts`: so that a message matches a few of 10,000
 
