@@ -13,7 +13,7 @@ STALE := FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench cluster fuzz lock clean FORCE
+.PHONY: help setup demo test slow check bench cluster fuzz lock clean FORCE
 
 help: ## Show this table
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -26,6 +26,9 @@ demo: $(WARM) ## See it work
 
 test: $(WARM) ## Run the tests (a few minutes)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not slow and not fuzz and not cluster"
+
+slow: $(WARM) ## Run the tests that take minutes
+	@$(BIN)/python -m pytest -q -m slow
 
 check: $(STAMP) ## Check format, lint, types and layers
 	@echo "ruff format" && $(BIN)/ruff format --check --quiet .

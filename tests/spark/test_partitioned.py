@@ -275,6 +275,7 @@ def test_shipped(spark: Any, tmp_path: Path) -> None:
         lost.collect()
 
 
+@pytest.mark.slow
 def test_a_table_ten_times_the_memory_of_a_worker(tmp_path: Path) -> None:
     """Workers to whom the kernel gives no more than a tenth of the table forward through it."""
     paths = os.pathsep.join([str(ROOT), *sys.path])
