@@ -78,7 +78,9 @@ def test_session(spark: object) -> None:
     script = """
 import json, sys
 import palio.spark
-spark = palio.spark.session("local[1]", **{"spark.sql.shuffle.partitions": "3"})
+quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+conf = {"spark.sql.shuffle.partitions": "3", "spark.driver.extraJavaOptions": quick}
+spark = palio.spark.session("local[1]", **conf)
 def who(batches):
     import pyarrow as pa
     for _ in batches:
