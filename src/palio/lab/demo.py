@@ -85,9 +85,9 @@ def _run(console: Console, subscriptions: int, messages: int | None, out: Path |
         spark.stop()
     terminal.show(console, summary, texts)
     console.print(
-        f"Spark routed {months} months of flights, a micro-batch each, to {len(texts):,} predicates "
-        f"in {time.monotonic() - began:.0f} s, its start included; each flight was compared with "
-        f"all of them, and went to {summary.matches / max(1, summary.messages):,.0f} on average."
+        f"Spark routed {months} months (UTC) of flights, a micro-batch each, to {len(texts):,} predicates "
+        f"in {time.monotonic() - began:.0f} s, its start included; "
+        f"a flight went to {summary.matches / max(1, summary.messages):,.0f} of them on average."
     )
 
 
