@@ -69,6 +69,7 @@ def test_every_operator_and_type(table: list[Predicate], messages: list[Any]) ->
     expected = oracle(table, messages)
     for variant, rounds in ENGINES:
         assert answers(compiled(table, variant=variant, rounds=rounds), messages) == expected
+    assert answers(compiled(table, prefetch=True), messages) == expected
 
 
 @pytest.mark.parametrize("name", list(WORKLOADS))

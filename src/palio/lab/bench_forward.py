@@ -64,6 +64,10 @@ def _counting(columns: Columns, rounds: int) -> Any:
     return CountingEngine(columns, rounds=rounds)
 
 
+def _counting_ahead(columns: Columns, rounds: int) -> Any:
+    return CountingEngine(columns, rounds=rounds, prefetch=True)
+
+
 def _counting_2001(columns: Columns, _rounds: int) -> Any:
     return CountingEngine(columns, variant="2001")
 
@@ -72,6 +76,7 @@ ENGINES: dict[str, Callable[[Columns, int], Any]] = {
     "pivot": _pivot,
     "counting": _counting,
     "counting2001": _counting_2001,
+    "counting-prefetch": _counting_ahead,
     "naive": _naive,
 }
 

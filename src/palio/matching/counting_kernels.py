@@ -38,7 +38,6 @@ from palio.matching.text_kernels import has_room, settle
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
 BLOCK = 256  # postings
-AHEAD = np.uint64(16)  # postings whose cells are asked for early
 
 @borrowing
 def emit(runs: Any, count: int, low: int, high: int) -> int:
@@ -160,18 +159,19 @@ def count_down(cells: Any, filter: int, width: int, current: int) -> Any:
 @borrowing
 def count_filters(
     runs: Any, found: int, filters_at: Any, filters: Any, owners: Any, cells: Any, width: int,
-    current: int, ignored: Any, matched: Any, summary: Any, undecided: int,
+    current: int, ahead: int, ignored: Any, matched: Any, summary: Any, undecided: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Count the filters of the found constraints down: the hot spot.
 
-    Returns how many interfaces are still undecided, and the increments.
+    The cells of postings that are `ahead` are asked for early. Returns how many interfaces are still
+    undecided, and the increments.
     """
     increments = 0
     for i in range(found):
         low, high = np.uint64(filters_at[runs[i, 0]]), np.uint64(filters_at[runs[i, 1]])
         for e in range(low, high):
-            if e + AHEAD < high:
-                prefetch(cells, filters[e + AHEAD])
+            if e + np.uint64(ahead) < high:
+                prefetch(cells, filters[e + np.uint64(ahead)])
             owner = owners[e]
             if ignored[owner >> 6] & (ONE << np.uint64(owner & 63)):
                 continue  # the short circuit
@@ -398,8 +398,8 @@ def forward(
                 )  # fmt: skip
             else:
                 undecided, more = count_filters(
-                    runs, found, filters_at, filters, owners, cells, width, current, ignored,
-                    matched, summary, undecided,
+                    runs, found, filters_at, filters, owners, cells, width, current,
+                    network.ahead, ignored, matched, summary, undecided,
                 )  # fmt: skip
             increments += more
         for j in range(first, last):

@@ -104,7 +104,7 @@ class ForwardingTable:
         Arrow table of constraints (interface, filter, name, op, type, value), or from columns.
 
         Engines: `pivot`, the default; `counting`, the papers' (options `variant`, "2003" or
-        "2001", and `rounds` of pre-processing); `naive`, the oracle.
+        "2001", `rounds` of pre-processing, and `prefetch`); `naive`, the oracle.
 
         `sample`, messages or Arrow rows like those to come, makes a quicker table of pivot.
         `reduce` drops what other filters of an interface cover: all of it for predicates, the
