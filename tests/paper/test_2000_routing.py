@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.routing.network import check_forwards
 
 from palio import Advertisement, Filter
 from palio.model import notation
@@ -19,7 +20,6 @@ from palio.routing import (
     Unadvertise,
     Unsubscribe,
 )
-from tests.routing.network import check_forwards
 
 
 def filter_of(text: str) -> Filter:

@@ -17,7 +17,7 @@ from tests.routing.test_router_machine import FILTERS, MESSAGES
 PEERS = st.sampled_from(["ann", "bob", "cy", "router 2"])
 
 
-@pytest.fixture(params=[(256, 256), (0, 1), (0, 3), (4, 2)], ids=str)
+@pytest.fixture(params=[(256, 256), (0, 2), (4, 2)], ids=str)
 def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are, always compiled, and back and forth between both ways."""
     evaluated, bucket = request.param
@@ -27,8 +27,8 @@ def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("limits")
 def test_it_answers_as_the_filters() -> None:
-    @settings(max_examples=15, deadline=None)
-    @given(st.lists(st.tuples(PEERS, FILTERS, MESSAGES | st.none()), max_size=25), st.data())
+    @settings(max_examples=10, deadline=None)
+    @given(st.lists(st.tuples(PEERS, FILTERS, MESSAGES | st.none()), max_size=12), st.data())
     def check(steps: list[tuple[str, Filter, Message | None]], data: st.DataObject) -> None:
         path, known = DataPath(), dict[str, dict[Filter, None]]()
         for peer, filter, message in steps:

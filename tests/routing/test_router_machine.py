@@ -180,7 +180,9 @@ class Networks(RuleBasedStateMachine):
             self.number += 1
             packet = Publish(message, client.name, self.number)
             wanting = frozenset(
-                c.name for c in self.network.clients.values() if c is not client and c.wants(message)
+                c.name
+                for c in self.network.clients.values()
+                if c is not client and c.wants(message)
             )
             self.published.append((client, packet, wanting))
             self.network.tell(client, packet)

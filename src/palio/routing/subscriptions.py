@@ -16,8 +16,9 @@ What always holds after `settle`, for every peer Y that items are forwarded to:
   one stands for it in the poset.
 
 Nothing is computed anew as a whole: a change looks at what is above and below it in the poset.
-Covering is asked of each pair by itself, never inferred along a chain, because on conjunctions of
-string constraints it is sound but not complete, so a chain may hold where the pair is not known.
+Covering is asked of each pair by itself, never inferred from a path: on conjunctions of string
+constraints it is sound but not complete, so a path may be there where nobody sees it of the pair,
+and the router at the other end of a link may not have the path.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class Subscriptions(Generic[T]):
         self._links: dict[Peer, _Link[T]] = {}
         self._touched: dict[T, frozenset[Peer]] = {}  # in this step -> eligible for, before it
         self._news: dict[Peer, dict[T, bool]] = {}  # in this step: said (True), taken back
+        self._known: dict[tuple[T, T], bool] = {}  # in this step: what covers what
 
     # ---- what is known
 
@@ -176,24 +178,18 @@ class Subscriptions(Generic[T]):
         if found != item:
             pool: Iterable[T] = self._poset.covering(item)
             return any(o in said for o in pool) or self._is_above(peer, item)
-        near = self._poset.predecessors(item)
-        return any(
-            o in said and (o in near or covers(o, item)) for o in self._over(item)
-        ) or self._is_above(peer, item)
+        above = any(o in said and self._covers(o, item) for o in self._over(item))
+        return above or self._is_above(peer, item)
 
     def _is_above(self, peer: Peer, item: T) -> bool:
-        return any(covers(other, item) for other in self._renamed.get(peer, ()))
+        return any(self._covers(other, item) for other in self._renamed.get(peer, ()))
 
     def _said_below(self, peer: Peer, item: T, found: T | None) -> list[T]:
         """What the peer has said that the item covers, itself included."""
         said = self._said[peer]
-        if found is None or found != item:
-            below: list[T] = [o for o in self._poset.covered(item) if o in said]
-        else:
-            near = self._poset.successors(item)
-            below = [o for o in self._under(item) if o in said and (o in near or covers(item, o))]
-            below += [item] if item in said else []
-        renamed: list[T] = [o for o in self._renamed.get(peer, ()) if o == item or covers(item, o)]
+        covered = self._poset.covered(item) if found != item else {item, *self._below(item)}
+        below: list[T] = [o for o in covered if o in said]
+        renamed: list[T] = [o for o in self._renamed.get(peer, ()) if self._covers(item, o)]
         return self._sorted(below) + renamed
 
     def _take_back(self, peer: Peer, item: T) -> None:
@@ -248,7 +244,7 @@ class Subscriptions(Generic[T]):
         for item in self._touched:
             if not self._subscribers[item]:
                 self._depart(item)
-        self._touched, self._news = {}, {}
+        self._touched, self._news, self._known = {}, {}, {}
         return changes
 
     def _forward(self, peer: Peer, link: _Link[T], gained: list[T], lost: list[T]) -> list[Word[T]]:
@@ -261,16 +257,13 @@ class Subscriptions(Generic[T]):
         forwarded = link.forwarded
         dropped = [item for item in lost if item in forwarded]
         for item in gained:
-            near = self._poset.successors(item)
-            dropped += [
-                o for o in self._under(item) if o in forwarded and (o in near or covers(item, o))
-            ]
+            dropped += [other for other in self._below(item) if other in forwarded]
         before = set(dropped)
         for item in before:
             del forwarded[item]
         open_ = dict.fromkeys(gained)
         for item in lost:
-            open_.update(dict.fromkeys(self._under(item)))
+            open_.update(dict.fromkeys(self._below(item)))
         added = {
             item
             for item in open_
@@ -309,8 +302,7 @@ class Subscriptions(Generic[T]):
         """Those of the others that cover an item."""
         if not others:
             return set()
-        near = self._poset.predecessors(item)
-        return {o for o in self._over(item) if o in others and (o in near or covers(o, item))}
+        return {o for o in self._over(item) if o in others and self._covers(o, item)}
 
     def _depart(self, item: T) -> None:
         self._poset.remove(item)
@@ -329,35 +321,36 @@ class Subscriptions(Generic[T]):
 
     def _is_hidden(self, item: T, peer: Peer, link: _Link[T]) -> bool:
         """Does another eligible item cover it?"""
-        near = self._poset.predecessors(item)
-        if any(self._is_eligible(other, peer, link) for other in near):
-            return True
         return any(
-            other not in near and self._is_eligible(other, peer, link) and covers(other, item)
+            self._is_eligible(other, peer, link) and self._covers(other, item)
             for other in self._over(item)
         )
 
     # ---- the poset around an item
 
-    def _over(self, item: T) -> Iterator[T]:
-        """What is above an item: all that cover it are among these."""
-        return _reach(item, self._poset.predecessors)
+    def _covers(self, item: T, other: T) -> bool:
+        known = self._known.get((item, other))
+        if known is None:
+            known = self._known[item, other] = covers(item, other)
+        return known
 
-    def _under(self, item: T) -> Iterator[T]:
-        """What is below an item: all that it covers are among these."""
-        return _reach(item, self._poset.successors)
+    def _over(self, item: T) -> Iterator[T]:
+        """What is above an item, the nearest first: all that cover it are among these."""
+        seen: set[T] = set()
+        stack = [item]
+        while stack:
+            for other in self._poset.predecessors(stack.pop()):
+                if other not in seen:
+                    seen.add(other)
+                    stack.append(other)
+                    yield other
+
+    def _below(self, item: T) -> set[T]:
+        """What an item covers, itself apart; most cover nothing, which needs no search."""
+        if not self._poset.successors(item):
+            return set()
+        return self._poset.covered(item) - {item}
 
     def _sorted(self, items: Iterable[T]) -> list[T]:
         """In the order of arrival: sets have no order that a second run would repeat."""
         return sorted(items, key=self._numbers.__getitem__)
-
-
-def _reach(item: T, near: Callable[[T], Iterable[T]]) -> Iterator[T]:
-    seen: set[T] = set()
-    stack = [item]
-    while stack:
-        for other in near(stack.pop()):
-            if other not in seen:
-                seen.add(other)
-                stack.append(other)
-                yield other
