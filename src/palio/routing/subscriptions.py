@@ -72,7 +72,9 @@ class Subscriptions(Generic[T]):
         self._links: dict[Peer, _Link[T]] = {}
         self._touched: dict[T, frozenset[Peer]] = {}  # in this step -> eligible for, before it
         self._news: dict[Peer, dict[T, bool]] = {}  # in this step: said (True), taken back
-        self._known: dict[tuple[T, T], bool] = {}  # in this step: what covers what
+        # in this step: what was asked of the poset
+        self._known: dict[tuple[T, T], bool] = {}
+        self._below: dict[T, set[T]] = {}
 
     # ---- what is known
 
@@ -187,7 +189,7 @@ class Subscriptions(Generic[T]):
     def _said_below(self, peer: Peer, item: T, found: T | None) -> list[T]:
         """What the peer has said that the item covers, itself included."""
         said = self._said[peer]
-        covered = self._poset.covered(item) if found != item else {item, *self._below(item)}
+        covered = self._poset.covered(item) if found != item else {item, *self._under(item)}
         below: list[T] = [o for o in covered if o in said]
         renamed: list[T] = [o for o in self._renamed.get(peer, ()) if self._covers(item, o)]
         return self._sorted(below) + renamed
@@ -210,6 +212,7 @@ class Subscriptions(Generic[T]):
             news[item] = is_said
 
     def _arrive(self, item: T) -> None:
+        self._below = {}
         self._touched.setdefault(item, frozenset())
         self._subscribers[item] = {}
         self._numbers[item] = self._arrivals
@@ -244,7 +247,8 @@ class Subscriptions(Generic[T]):
         for item in self._touched:
             if not self._subscribers[item]:
                 self._depart(item)
-        self._touched, self._news, self._known = {}, {}, {}
+        self._touched, self._news = {}, {}
+        self._known, self._below = {}, {}
         return changes
 
     def _forward(self, peer: Peer, link: _Link[T], gained: list[T], lost: list[T]) -> list[Word[T]]:
@@ -257,13 +261,13 @@ class Subscriptions(Generic[T]):
         forwarded = link.forwarded
         dropped = [item for item in lost if item in forwarded]
         for item in gained:
-            dropped += [other for other in self._below(item) if other in forwarded]
+            dropped += [other for other in self._under(item) if other in forwarded]
         before = set(dropped)
         for item in before:
             del forwarded[item]
         open_ = dict.fromkeys(gained)
         for item in lost:
-            open_.update(dict.fromkeys(self._below(item)))
+            open_.update(dict.fromkeys(self._under(item)))
         added = {
             item
             for item in open_
@@ -335,21 +339,25 @@ class Subscriptions(Generic[T]):
         return known
 
     def _over(self, item: T) -> Iterator[T]:
-        """What is above an item, the nearest first: all that cover it are among these."""
-        seen: set[T] = set()
-        stack = [item]
-        while stack:
-            for other in self._poset.predecessors(stack.pop()):
-                if other not in seen:
-                    seen.add(other)
-                    stack.append(other)
-                    yield other
+        """What is above an item, the nearest first: all that cover it are among these.
 
-    def _below(self, item: T) -> set[T]:
+        A walk, not a search: who asks has mostly heard enough after a step or two.
+        """
+        found = list(self._poset.predecessors(item))
+        seen = set(found)
+        for other in found:  # which grows
+            yield other
+            new = self._poset.predecessors(other) - seen
+            seen |= new
+            found += new
+
+    def _under(self, item: T) -> set[T]:
         """What an item covers, itself apart; most cover nothing, which needs no search."""
-        if not self._poset.successors(item):
-            return set()
-        return self._poset.covered(item) - {item}
+        found = self._below.get(item)
+        if found is None:
+            near = self._poset.successors(item)
+            found = self._below[item] = self._poset.covered(item) - {item} if near else set()
+        return found
 
     def _sorted(self, items: Iterable[T]) -> list[T]:
         """In the order of arrival: sets have no order that a second run would repeat."""
