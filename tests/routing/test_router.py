@@ -23,6 +23,7 @@ from palio.routing import (
     Unsubscribe,
 )
 from tests.routing.network import check_forwards
+from tests.routing.test_router_machine import CHAINED
 
 
 def only(text: str) -> Filter:
@@ -100,6 +101,21 @@ def test_new_below_several_old_goes_with_the_last() -> None:
                 there.step(Received("1", send.packet))
                 assert there.destinations({"x": 1, "y": 1}) == ["1"] or event is events[0]
     assert there.subscriptions.said("1") == router.subscriptions.forwarded("2") == [both]
+
+
+def test_where_covering_is_not_transitive_nothing_is_lost() -> None:
+    """Wide covers middle, middle covers narrow, and nobody sees that wide covers narrow."""
+    wide, middle, narrow = CHAINED[:3]
+    router = Router("1")
+    router.step(Joined("2", Role.NEIGHBOUR))
+    for peer, filter in (("ann", wide), ("bob", middle), ("cy", narrow)):
+        router.step(Joined(peer))
+        router.step(Received(peer, Subscribe(filter)))
+    assert router.subscriptions.forwarded("2") == [wide]
+    router.step(Left("bob"))  # what had hidden narrow is gone, and was itself hidden
+    check_forwards(router, advertisements=False)
+    router.step(Left("ann"))
+    assert router.subscriptions.forwarded("2") == [narrow]
 
 
 def test_strangers_are_named() -> None:
