@@ -44,6 +44,10 @@ class InvalidFile(PalioError):
     """A file that cannot be read as what it is said to be."""
 
 
+class RoutingError(PalioError):
+    """An event that a router cannot take: from somebody who is not there, or a second master."""
+
+
 class MissingSoftware(PalioError, ImportError):
     """Java or a package that is not installed, or too old."""
 
