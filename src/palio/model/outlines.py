@@ -16,10 +16,11 @@ them: `s >= 'a' AND s != 'a'` is bounded by 'a', and its hull begins right above
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import Any, TypeAlias
 
 from palio.model import ranges
-from palio.model.predicate import ORDER_OPS, Op
+from palio.model.predicate import ORDER_OPS, Op, trusted_constraint
 from palio.model.strings import Facts, common_prefix, facts, least, order_range
 from palio.model.values import Type
 from palio.model.valuesets import ORDERED, ValueSet
@@ -28,6 +29,7 @@ Span: TypeAlias = tuple[Any, Any]  # low, high: comparable with each other withi
 Member: TypeAlias = tuple[Type, Any]
 
 MEMBERS_MAX = 64
+_LOW_OPS = frozenset({Op.GE, Op.GT, Op.PREFIX})
 _BOTTOM, _TOP = (0, ""), (1, "")
 _BOUNDLESS: dict[str, Span] = {
     "number": (-math.inf, math.inf),
@@ -108,6 +110,51 @@ def bounds(allowed: ValueSet) -> tuple[str, Span | None]:
     if its == "string":
         span = _string_bounds(allowed)
     return its, None if its == "mixed" or span == _BOUNDLESS[its] else span
+
+
+def is_interval(allowed: ValueSet) -> bool:
+    """Is whatever has its hull within these bounds inside the set? Comparisons are like that."""
+    its, span = bounds(allowed)
+    if span is None:
+        return False
+    if its == "string":
+        atoms = allowed.strings or ()
+        plain = all(op in ORDER_OPS or op is Op.PREFIX for op, _ in atoms)
+        return plain and not any(op in _LOW_OPS and not text.strip("\0") for op, text in atoms)
+    if its != "number":
+        return sum(map(len, allowed.ranges)) == 1
+    ends = [(Op.GE, span[0]), (Op.LE, span[1])]
+    comparisons = [trusted_constraint("", op, end, None) for op, end in ends if math.isfinite(end)]
+    return all(
+        allowed.ranges[ORDERED.index(type)]
+        == reduce(
+            ranges.intersection,
+            (ranges.selected(type, c) for c in comparisons),
+            (ranges.UNIVERSE[type],),
+        )
+        for type in (Type.INT, Type.FLOAT)
+    )
+
+
+def hole(allowed: ValueSet) -> Span | None:
+    """The one point that is missing, as a span, when the rest of the kind is there (!=)."""
+    its = kind(allowed)
+    if its == "string":
+        if allowed.strings is None or [op for op, _ in allowed.strings] != [Op.NE]:
+            return None
+        text = allowed.strings[0][1]
+        return _string_span(text, text + "\0")
+    types = {"number": (Type.INT, Type.FLOAT), "time": (Type.TIME,)}.get(its, ())
+    points = set()
+    for type in types:
+        spans = allowed.ranges[ORDERED.index(type)]
+        for low, high in ranges.difference((ranges.UNIVERSE[type],), spans):
+            if low != high:
+                return None
+            points.add(ranges.float_from_key(low) if type is Type.FLOAT else low)
+    if len(points) != 1 or (point := points.pop()) != point:
+        return None
+    return point, point
 
 
 def _string_bounds(allowed: ValueSet) -> Span:

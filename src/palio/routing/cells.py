@@ -5,10 +5,11 @@ search compares sets once, however many filters have them. Two questions are ask
 index of its own, by the outlines of the sets (`model/outlines.py`):
 
     which cells lie around a set?          by its members, its hull, the pairs of letters in it;
-    only those that filters are filed in   `loose` are cells that bound nothing (!=, any)
+    only those that filters are filed in   holes are the points of != cells, loose is the rest
     which cells lie inside a set?          by its members, its bounds, the pairs of letters it needs
 
-Candidates are verified by `is_subset`, so the answers are exact.
+Intervals and holes decide by themselves; other candidates are verified by `is_subset`, so the
+answers are exact.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class Cell(Generic[N]):
     """A set of values of one name, who has it, and who of them is filed in it."""
 
     __slots__ = (
-        "allowed", "bounds", "filed", "filed_pair", "holders", "hull", "kind", "members",
-        "needed_pairs", "number", "pairs", "weight",
+        "allowed", "bounds", "filed", "filed_pair", "hole", "holders", "hull", "is_interval", "kind",
+        "members", "needed_pairs", "number", "pairs", "weight",
     )  # fmt: skip
 
     def __init__(self, allowed: ValueSet) -> None:
@@ -43,6 +44,8 @@ class Cell(Generic[N]):
         self.members = outlines.members(allowed)
         self.kind, self.hull = outlines.hull(allowed)
         self.bounds = outlines.bounds(allowed)[1]
+        self.is_interval = self.members is None and outlines.is_interval(allowed)
+        self.hole = outlines.hole(allowed) if self.bounds is None else None
         known = outlines.only_strings(allowed)
         self.pairs: frozenset[str] = frozenset()
         self.needed_pairs: frozenset[str] = frozenset()
@@ -114,17 +117,13 @@ class NameCells(Generic[N]):
         """The cells that hold all of this one, of those that have something filed in them."""
         for kind in {cell.kind: None, "mixed": None}:
             if kind in self._kinds:
-                for other in self._kinds[kind].maybe_around(cell):
-                    if other is cell or is_subset(cell.allowed, other.allowed):
-                        yield other
+                yield from self._kinds[kind].around(cell)
 
     def inside(self, cell: Cell[N]) -> Iterator[Cell[N]]:
         """The cells that this one holds all of."""
         for kind in self._kinds if cell.kind == "mixed" else (cell.kind,):
             if kind in self._kinds:
-                for other in self._kinds[kind].maybe_inside(cell):
-                    if other is cell or is_subset(other.allowed, cell.allowed):
-                        yield other
+                yield from self._kinds[kind].inside(cell)
 
 
 class _Kind(Generic[N]):
@@ -136,7 +135,10 @@ class _Kind(Generic[N]):
         self.small: Spans[Cell[N]] = Spans()  # hulls of cells with few members
         self.large: Spans[Cell[N]] = Spans()  # hulls of the others
         self.by_pair: dict[str, dict[Cell[N], None]] = defaultdict(dict)
-        self.bounding: Spans[Cell[N]] = Spans()  # bounds of cells that have something filed
+        # Cells that have something filed, by their bounds, their holes, a pair that they need:
+        self.intervals: Spans[Cell[N]] = Spans()
+        self.bounding: Spans[Cell[N]] = Spans()  # what is no interval
+        self.holes: Spans[Cell[N]] = Spans()
         self.needing: dict[str, dict[Cell[N], None]] = defaultdict(dict)
         self.loose: dict[Cell[N], None] = {}
 
@@ -165,11 +167,14 @@ class _Kind(Generic[N]):
         if cell.members is not None:
             return
         if cell.bounds is not None:
-            self.bounding.add(cell.bounds, cell.number, cell)
+            spans = self.intervals if cell.is_interval else self.bounding
+            spans.add(cell.bounds, cell.number, cell)
         elif cell.needed_pairs:
             sizes = {pair: len(self.needing.get(pair, ())) for pair in sorted(cell.needed_pairs)}
             cell.filed_pair = min(sizes, key=sizes.__getitem__)
             self.needing[cell.filed_pair][cell] = None
+        elif cell.hole is not None:
+            self.holes.add(cell.hole, cell.number, cell)
         else:
             self.loose[cell] = None
 
@@ -177,34 +182,56 @@ class _Kind(Generic[N]):
         if cell.members is not None:
             return
         if cell.bounds is not None:
-            self.bounding.remove(cell.bounds, cell.number)
+            spans = self.intervals if cell.is_interval else self.bounding
+            spans.remove(cell.bounds, cell.number)
         elif cell.filed_pair is not None:
             _drop(self.needing, cell.filed_pair, cell)
             cell.filed_pair = None
+        elif cell.hole is not None:
+            self.holes.remove(cell.hole, cell.number)
         else:
             del self.loose[cell]
 
-    def maybe_around(self, cell: Cell[N]) -> Iterator[Cell[N]]:
+    def around(self, cell: Cell[N]) -> Iterator[Cell[N]]:
+        if cell.hull is not None:
+            yield from self.intervals.around(cell.hull)
+            yield from self.holes.not_inside(cell.hull)
+        for other in self._maybe_around(cell):
+            if other is cell or is_subset(cell.allowed, other.allowed):
+                yield other
+
+    def _maybe_around(self, cell: Cell[N]) -> Iterator[Cell[N]]:
         yield from self.loose
         member = outlines.some_member(cell.allowed)
         if member is not None:
             yield from (other for other in self.by_member.get(member, ()) if other.filed)
         if cell.hull is not None:
             yield from self.bounding.around(cell.hull)
+            yield from self.holes.inside(cell.hull)
         if self.needing:
             for pair in cell.pairs:
                 yield from self.needing.get(pair, ())
 
-    def maybe_inside(self, cell: Cell[N]) -> Iterable[Cell[N]]:
+    def inside(self, cell: Cell[N]) -> Iterator[Cell[N]]:
+        if cell.bounds is not None and cell.members is None:
+            within = self.small.inside(cell.bounds) + self.large.inside(cell.bounds)
+            if cell.is_interval:
+                yield from within
+                return
+            candidates: Iterable[Cell[N]] = within
+        else:
+            candidates = self._maybe_inside(cell)
+        for other in candidates:
+            if other is cell or is_subset(other.allowed, cell.allowed):
+                yield other
+
+    def _maybe_inside(self, cell: Cell[N]) -> Iterable[Cell[N]]:
         if cell.members is not None:
             return dict.fromkeys(c for m in cell.members for c in self.by_member.get(m, ()))
-        if cell.bounds is not None:
-            return self.small.inside(cell.bounds) + self.large.inside(cell.bounds)
         if cell.needed_pairs:
             having = [self.by_pair.get(pair, {}) for pair in cell.needed_pairs]
-            fewest = min(having, key=len)
-            return [c for c in fewest if cell.needed_pairs <= c.pairs]
-        return list(self.all)
+            return [c for c in min(having, key=len) if cell.needed_pairs <= c.pairs]
+        return self.all
 
 
 K = TypeVar("K")

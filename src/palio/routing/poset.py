@@ -85,35 +85,30 @@ class Poset(Generic[T]):
         if (same := self._index.same(form)) is not None:
             return same.item
         above, below = self._index.covering(form), self._index.covered(form)
-        if not (equal := above & below):
-            _complete(above, _above)
-            _complete(below, _below)
-            equal = above & below
-        if equal:
+        if equal := above & below:
+            return _first(equal).item
+        beyond_above, beyond_below = _beyond(above, _above), _beyond(below, _below)
+        if equal := (above | beyond_above) & (below | beyond_below):
             return _first(equal).item
         node = Node(item, form, self._inserted)
         self._inserted += 1
         self._nodes[item] = node
         self._index.add(node)
-        self._link(node, above, below)
+        node.predecessors = above - beyond_above
+        node.successors = below - beyond_below
+        self._link(node)
         return item
 
-    def _link(
-        self, node: Node[T, Any], above: set[Node[T, Any]], below: set[Node[T, Any]]
-    ) -> None:
+    def _link(self, node: Node[T, Any]) -> None:
         """Draw the edges of a new node, and take away those that lead past it."""
-        for lower in below:
-            if not lower.predecessors.isdisjoint(above):
-                for upper in lower.predecessors & above:
-                    upper.successors.remove(lower)
-                    lower.predecessors.remove(upper)
-        node.predecessors = above.difference(*map(_above, above))
-        node.successors = {lower for lower in below if lower.predecessors.isdisjoint(below)}
-        for upper in node.predecessors:
-            upper.successors.add(node)
         for lower in node.successors:
+            for upper in lower.predecessors & node.predecessors:
+                upper.successors.remove(lower)
+                lower.predecessors.remove(upper)
             lower.predecessors.add(node)
             self._roots.pop(lower, None)
+        for upper in node.predecessors:
+            upper.successors.add(node)
         if not node.predecessors:
             self._roots[node] = None
 
@@ -222,11 +217,14 @@ def _first(nodes: Iterable[Node[T, Any]]) -> Node[T, Any]:
     return min(nodes, key=_number)
 
 
-def _complete(
+def _beyond(
     nodes: set[Node[T, Any]], onward: Callable[[Node[T, Any]], set[Node[T, Any]]]
-) -> None:
-    """Add what follows from edges; where covering is transitive, nothing."""
-    new = set().union(*map(onward, nodes)) - nodes
+) -> set[Node[T, Any]]:
+    """All that edges lead to from these nodes; all of them among the nodes where covering is
+    transitive."""
+    beyond: set[Node[T, Any]] = set().union(*map(onward, nodes))
+    new = beyond - nodes
     while new:
-        nodes |= new
-        new = set().union(*map(onward, new)) - nodes
+        new = set().union(*map(onward, new)) - beyond
+        beyond |= new
+    return beyond

@@ -85,6 +85,13 @@ class Spans(Generic[Entry]):
                 found += [row[3] for row in self._blocks[at] if row[0] >= low and row[1] <= high]
         return found
 
+    def not_inside(self, span: Span) -> list[Entry]:
+        """The others."""
+        low, high = span
+        return [
+            row[3] for block in self._blocks for row in block if row[0] < low or row[1] > high
+        ]
+
     def _put(self, at: int, block: list[_Row[Entry]]) -> None:
         self._blocks.insert(at, block)
         self._firsts.insert(at, block[0][:3])
