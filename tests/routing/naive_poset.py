@@ -16,6 +16,7 @@ class NaivePoset(Generic[T]):
     def __init__(self, covers: Callable[[T, T], bool] = covers) -> None:
         self._items: list[T] = []
         self._covers = covers
+        self._transitive = True
 
     def __len__(self) -> int:
         return len(self._items)
@@ -70,12 +71,23 @@ class NaivePoset(Generic[T]):
     def matching(self, message: Message | Mapping[str, object]) -> set[T]:
         return {item for item in self._items if item.matches(message)}
 
-    def is_transitive(self) -> bool:
-        """Is what is seen of covering transitive here? On conjunctions of strings it may not be."""
-        pairs = {(a, b) for a in self._items for b in self._items if self._covers(a, b)}
-        below: dict[T, set[T]] = {a: set() for a in self._items}
-        for a, b in pairs:
-            below[a].add(b)
-        return all(below[b] <= below[a] for a, b in pairs)
+    def stayed_transitive(self) -> bool:
+        """Is what is seen of covering transitive here, and was it whenever this was asked?
+
+        On conjunctions of strings it may not be, and a poset remembers what it once saw.
+        """
+        below = {a: self.covered(a) for a in self._items}
+        self._transitive &= all(below[b] <= below[a] for a in self._items for b in below[a])
+        return self._transitive
 
 
+def remembered() -> Callable[[Filter, Filter], bool]:
+    """Covering that asks once for each pair."""
+    known: dict[tuple[Filter, Filter], bool] = {}
+
+    def ask(a: Filter, b: Filter) -> bool:
+        if (a, b) not in known:
+            known[a, b] = covers(a, b)
+        return known[a, b]
+
+    return ask

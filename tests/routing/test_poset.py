@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable
 from typing import TypeVar
@@ -17,7 +18,7 @@ from palio.lab.workloads import disjunction_2006
 from palio.model.message import as_message
 from palio.routing.poset import ADVERTISEMENTS, SUBSCRIPTIONS, Order, Poset
 from tests.model import brute
-from tests.routing.naive_poset import NaivePoset
+from tests.routing.naive_poset import NaivePoset, remembered
 from tests.strategies import constraints_on, filters_of, messages
 
 T = TypeVar("T", Filter, Advertisement)
@@ -54,7 +55,7 @@ def agree(poset: Poset[T], naive: NaivePoset[T], strangers: Iterable[T] = ()) ->
         assert poset.covering(item) == naive.covering(item), item
         assert poset.covered(item) == naive.covered(item), item
         assert poset.find(item) == naive.find(item), item
-    if naive.is_transitive():
+    if naive.stayed_transitive():
         assert poset.roots() == naive.roots()
         for item in naive:
             assert poset.predecessors(item) == naive.predecessors(item), item
@@ -76,10 +77,20 @@ def sound(poset: Poset[T]) -> None:
 
 
 def grown(order: Order[T], items: list[T], removals: list[int]) -> tuple[Poset[T], NaivePoset[T]]:
+    """A poset after insertions and removals, and a naive one of what is in it."""
     poset, naive = Poset(order), NaivePoset[T]()
     for item in items:
-        expected = naive.insert(item)
-        assert poset.insert(item) == expected
+        naive.insert(item)
+    transitive = naive.stayed_transitive()
+    for item in items:
+        stands = poset.insert(item)
+        assert stands in poset
+        if transitive:
+            assert stands == naive.find(item)
+    naive = NaivePoset[T]()
+    for item in poset:
+        assert naive.insert(item) == item
+    naive.stayed_transitive()
     for number in removals:
         if len(naive):
             item = list(naive)[number % len(naive)]
@@ -88,7 +99,7 @@ def grown(order: Order[T], items: list[T], removals: list[int]) -> tuple[Poset[T
     return poset, naive
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.lists(CLOSE, max_size=14),
     st.lists(st.integers(0, 99), max_size=8),
@@ -98,11 +109,6 @@ def grown(order: Order[T], items: list[T], removals: list[int]) -> tuple[Poset[T
 def test_filters(
     items: list[Filter], removals: list[int], strangers: list[Filter], seen: list[Message]
 ) -> None:
-    known = NaivePoset[Filter]()
-    for item in items:
-        known.insert(item)
-    if not known.is_transitive():  # which of two equal ones is in may then differ
-        return
     poset, naive = grown(SUBSCRIPTIONS, items, removals)
     agree(poset, naive, strangers)
     sound(poset)
@@ -120,11 +126,6 @@ def test_advertisements(
     drawn: list[list[Constraint]], removals: list[int], seen: list[Message]
 ) -> None:
     items = [Advertisement(tuple(part)) for part in drawn]
-    known = NaivePoset[Advertisement]()
-    for item in items:
-        known.insert(item)
-    if not known.is_transitive():
-        return
     poset, naive = grown(ADVERTISEMENTS, items, removals)
     agree(poset, naive)
     sound(poset)
@@ -140,37 +141,45 @@ def test_every_operator_and_type_on_few_names(seed: int) -> None:
         Filter(tuple(pick.choice(pick.choice(POOLS)) for _ in range(pick.choice((1, 1, 2, 3)))))
         for _ in range(120)
     ]
-    naive = NaivePoset[Filter](_remembered())
-    poset = Poset(SUBSCRIPTIONS)
+    poset, naive = Poset(SUBSCRIPTIONS), NaivePoset[Filter](remembered())
     for step, item in enumerate(items):
-        assert poset.insert(item) in poset
-        naive.insert(item)
+        if poset.insert(item) == item:
+            assert naive.insert(item) == item
+            naive.stayed_transitive()
         if step % 3 == 2:
             gone = pick.choice(list(naive))
             poset.remove(gone)
             naive.remove(gone)
         if step % 20 == 19:
-            if list(poset) != list(naive):  # equality was not transitive: begin anew
-                break
             agree(poset, naive, pick.sample(items, 10))
             sound(poset)
 
 
-def _remembered() -> object:
-    known: dict[tuple[Filter, Filter], bool] = {}
-
-    def ask(a: Filter, b: Filter) -> bool:
-        if (a, b) not in known:
-            known[a, b] = covers(a, b)
-        return known[a, b]
-
-    return ask
+def test_where_covering_is_not_seen_to_be_transitive() -> None:
+    """b covers c and a covers b, but the sound test does not see that a covers c."""
+    a, b, c = f("s > 'a'"), f("s >= 'a' AND s != 'a' AND t = 1"), f("s >= 'a' AND s NOT LIKE '%a'")
+    c = Filter((*c.constraints, *f("t = 1 AND u = 1").constraints))
+    assert covers(a, b)
+    assert covers(b, c)
+    assert not covers(a, c)
+    for order in itertools.permutations((a, b, c)):
+        poset = Poset(SUBSCRIPTIONS)
+        for item in order:
+            assert poset.insert(item) == item
+        sound(poset)
+        assert poset.roots() == {a}
+        assert poset.successors(a) == {b}
+        assert poset.successors(b) == {c}
+        assert poset.covering(c) == {b, c}
+        poset.remove(b)
+        sound(poset)
+        assert poset.successors(a) == {c}
 
 
 @pytest.mark.parametrize(("names", "zipf"), [(20, True), (8, False)])
 def test_the_workload_of_2006(names: int, zipf: bool) -> None:
     items = list(disjunction_2006(260, names=names, zipf=zipf, seed=5).filters)
-    naive, poset = NaivePoset[Filter](_remembered()), Poset(SUBSCRIPTIONS)
+    naive, poset = NaivePoset[Filter](remembered()), Poset(SUBSCRIPTIONS)
     for item in items:
         assert poset.insert(item) == naive.insert(item)
     agree(poset, naive)
@@ -275,7 +284,7 @@ def test_the_empty_filter_is_the_single_root() -> None:
 
 def test_what_is_not_there() -> None:
     poset = subscriptions("x = 1")
-    with pytest.raises(InvalidValue, match="y = 2.*subscriptions.*insert it first"):
+    with pytest.raises(InvalidValue, match=r"y = 2.*subscriptions.*insert it first"):
         poset.remove(f("y = 2"))
     with pytest.raises(InvalidValue, match="not in the poset"):
         poset.successors(f("y = 2"))

@@ -16,7 +16,6 @@ them: `s >= 'a' AND s != 'a'` is bounded by 'a', and its hull begins right above
 from __future__ import annotations
 
 import math
-from functools import reduce
 from typing import Any, TypeAlias
 
 from palio.model import ranges
@@ -123,17 +122,20 @@ def is_interval(allowed: ValueSet) -> bool:
         return plain and not any(op in _LOW_OPS and not text.strip("\0") for op, text in atoms)
     if its != "number":
         return sum(map(len, allowed.ranges)) == 1
-    ends = [(Op.GE, span[0]), (Op.LE, span[1])]
-    comparisons = [trusted_constraint("", op, end, None) for op, end in ends if math.isfinite(end)]
     return all(
-        allowed.ranges[ORDERED.index(type)]
-        == reduce(
-            ranges.intersection,
-            (ranges.selected(type, c) for c in comparisons),
-            (ranges.UNIVERSE[type],),
-        )
+        allowed.ranges[ORDERED.index(type)] == _numbers_between(type, *span)
         for type in (Type.INT, Type.FLOAT)
     )
+
+
+def _numbers_between(type: Type, low: float, high: float) -> ranges.Ranges:
+    """All numbers of a type from low to high; without a high end NaN, too."""
+    found: ranges.Ranges = (ranges.UNIVERSE[type],)
+    for op, end in ((Op.GE, low), (Op.LE, high)):
+        if math.isfinite(end):
+            comparison = trusted_constraint("", op, end, None)
+            found = ranges.intersection(found, ranges.selected(type, comparison))
+    return found
 
 
 def hole(allowed: ValueSet) -> Span | None:

@@ -32,7 +32,7 @@ class Cell(Generic[N]):
     """A set of values of one name, who has it, and who of them is filed in it."""
 
     __slots__ = (
-        "allowed", "bounds", "filed", "filed_pair", "hole", "holders", "hull", "is_interval", "kind",
+        "allowed", "bounds", "filed", "filed_pair", "holders", "hole", "hull", "is_interval", "kind",
         "members", "needed_pairs", "number", "pairs", "weight",
     )  # fmt: skip
 

@@ -18,7 +18,6 @@ allows at least the other's names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from palio.model.advertisement import Advertisement
@@ -187,9 +186,7 @@ def _is_around(
     return True
 
 
-def _is_inside(
-    node: FilterNode, wide: list[tuple[str, Cell[FilterNode], _Verdicts]]
-) -> bool:
+def _is_inside(node: FilterNode, wide: list[tuple[str, Cell[FilterNode], _Verdicts]]) -> bool:
     """Does the node lie inside these cells?"""
     assert node.form is not None
     for name, cell, verdicts in wide:

@@ -88,9 +88,7 @@ class Spans(Generic[Entry]):
     def not_inside(self, span: Span) -> list[Entry]:
         """The others."""
         low, high = span
-        return [
-            row[3] for block in self._blocks for row in block if row[0] < low or row[1] > high
-        ]
+        return [row[3] for block in self._blocks for row in block if row[0] < low or row[1] > high]
 
     def _put(self, at: int, block: list[_Row[Entry]]) -> None:
         self._blocks.insert(at, block)
