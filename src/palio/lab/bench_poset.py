@@ -108,20 +108,17 @@ def _removal_us(poset: Poset[Filter], seed: int) -> float:
 
 def depth(poset: Poset[Filter]) -> int:
     """How many items the longest chain has."""
-    ready = [(item, 1) for item in poset.roots()]
-    open_above: dict[Filter, int] = {}
-    deepest: dict[Filter, int] = dict(ready)
-    longest = 0
+    open_above = {item: len(poset.predecessors(item)) for item in poset}
+    deepest = dict.fromkeys(poset, 1)
+    ready = list(poset.roots())
     while ready:
-        item, level = ready.pop()
-        longest = max(longest, level)
+        item = ready.pop()
         for lower in poset.successors(item):
-            deepest[lower] = max(deepest.get(lower, 0), level + 1)
-            left = open_above.get(lower, len(poset.predecessors(lower))) - 1
-            open_above[lower] = left
-            if not left:
-                ready.append((lower, deepest[lower]))
-    return longest
+            deepest[lower] = max(deepest[lower], deepest[item] + 1)
+            open_above[lower] -= 1
+            if not open_above[lower]:
+                ready.append(lower)
+    return max(deepest.values(), default=0)
 
 
 def show(console: Console, results: list[Result]) -> None:
