@@ -114,7 +114,8 @@ class FilterIndex:
             for around in known.around(cell) if known else ():
                 holds[name][around] = True
                 for node in around.filed:
-                    if _is_around(node, form, name, holds):
+                    count = len(node.form or ())
+                    if count == 1 or (count <= len(form) and _is_around(node, form, name, holds)):
                         found.add(node)
         return found
 
