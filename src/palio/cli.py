@@ -378,6 +378,32 @@ def bench_update(
     lab_bench.show(Console(), result)
 
 
+@bench.command("poset")
+def bench_poset(
+    filters: Annotated[int, typer.Option(help="How many filters.")] = 100_000,
+    names: Annotated[int, typer.Option(help="How many names of attributes.")] = 500,
+    uniform: Annotated[bool, typer.Option(help="All names alike, not by Zipf's law.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Time insertions and removals as the poset of a routing table grows."""
+    from palio.lab import bench_poset as lab_bench
+
+    results = []
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        for result in lab_bench.run(
+            filters,
+            names=names,
+            zipf=not uniform,
+            progress=lambda text, share: bar.update(task, description=text, completed=share),
+        ):
+            results.append(result)
+            if as_json:
+                print(json.dumps(result.row()), flush=True)
+    if not as_json:
+        lab_bench.show(Console(), results)
+
+
 @bench.command("spark")
 def bench_spark(
     rows: Annotated[int, typer.Option(help="How many messages.")] = 100_000,
