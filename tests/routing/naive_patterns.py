@@ -79,7 +79,9 @@ def tight(node: Node, messages: list[Publish]) -> dict[tuple[int, int], Match]:
     elif singles:
         components.append(tight(singles[0], messages))
     for end in range(len(messages)):
-        ended = [max(((s, m) for (s, e), m in c.items() if e <= end), default=None) for c in components]
+        ended = [
+            max(((s, m) for (s, e), m in c.items() if e <= end), default=None) for c in components
+        ]
         if all(ended):
             whole = frozenset[int]().union(*(best[1] for best in ended if best))
             if max(whole) == end:

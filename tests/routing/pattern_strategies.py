@@ -21,7 +21,9 @@ def letters() -> SearchStrategy[Part]:
         st.sampled_from(LETTERS).map(lambda one: {one}),
         st.sets(st.sampled_from(LETTERS), min_size=1, max_size=3),
     )
-    return chosen.map(lambda some: Part(palio.parse(" OR ".join(f"t = '{c}'" for c in sorted(some)))))
+    return chosen.map(
+        lambda some: Part(palio.parse(" OR ".join(f"t = '{c}'" for c in sorted(some))))
+    )
 
 
 def _joined(kind: type[Then | And | Or], nodes: list[Node]) -> Node:

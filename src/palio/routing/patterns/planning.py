@@ -9,7 +9,7 @@
 A part comes from the peers with an advertisement that intersects its predicate. Sub-patterns of at
 least two messages whose parts all come from one neighbour, and only from there, are its to match:
 
-    WHOLE      the root. The neighbour has all that the monitor here would have; its matches are ours.
+    as here    the root, with the task that it has here: the neighbour has all that we would have.
     ASSEMBLE   nothing must come before it (it is in the first step of every `then` around it), and
                no other part of the pattern may want its messages. Its tight spans come as compounds.
     SIEVE      otherwise. The neighbour sends the messages of tight spans, and all is matched here.
@@ -31,6 +31,9 @@ A then B then C is (A then B) then C; still a Sieve of B then C does: if c ends 
 A then B then C and not of B then C, there is a c' between the latest b and c, and A then B then c'
 lies inside. A run at the front is a node, and can be assembled. (6) A `within` around S bounds S
 as well: what is longer can be in no match of the whole.
+
+A router that is given a task plans it again, with the same function: for an Assembler (2) to (6) hold
+as they do for a Monitor, and a Sieve of sieved messages lets through what it would of all (4).
 
 All this holds as long as nothing is late and no limit of keys is met, here and there.
 """
@@ -56,6 +59,7 @@ from palio.routing.patterns.pattern import (
     Pattern,
     Then,
     Within,
+    children,
     leaves,
     overlap,
     single,
@@ -83,19 +87,21 @@ def plan(
     pattern: Pattern,
     providers: Mapping[Peer, Iterable[Advertisement]],
     routers: Collection[Peer] | None = None,
+    task: Task = Task.WHOLE,
 ) -> Plan:
     """How to match a pattern whose messages come from these peers.
 
     `providers` are all peers, clients too, with what they advertise; `routers` are those among
-    them that can be given a sub-pattern (all, when it is None). The answer depends only on the
-    arguments, and on the order of `providers` only in the order of subscriptions.
+    them that can be given a sub-pattern (all, when it is None). `task` is what this router is to
+    do with the pattern: WHOLE for a subscriber's, or what was delegated to it; `matcher(task,
+    residual)` then does it. Depends on nothing but the arguments.
     """
     offers = {peer: tuple(advertisements) for peer, advertisements in providers.items()}
     able = set(offers if routers is None else routers)
     planner = _Planner(pattern, offers, able)
     if (peer := planner.provider(pattern.node)) and single(pattern.node) is None:
-        return Plan((Delegation(0, peer, Task.WHOLE, pattern),), (), None)
-    node = planner.place(pattern.node, None, True)
+        return Plan((Delegation(0, peer, task, pattern),), (), None)
+    node = planner.place(pattern.node, None, task is not Task.SIEVE)  # a sieve gives messages only
     residual = Pattern(node, pattern.same)
     return Plan(tuple(planner.delegations), planner.subscriptions(), residual)
 
@@ -135,7 +141,9 @@ class _Planner:
         """What of a node is left for here. `micros`: the tightest `within` around it; `first`:
         nothing must come before it."""
         if single(node) is None and (peer := self.provider(node)):
-            return self._delegate(peer, node, micros, first)
+            placed = self._delegate(peer, node, micros, first)
+            if placed is not None:
+                return placed
         if isinstance(node, Part):
             self.plain.append(node)
         if isinstance(node, Within):
@@ -171,9 +179,12 @@ class _Planner:
                 runs.append(((step,), peer))
         return runs
 
-    def _delegate(self, peer: Peer, node: Node, micros: int | None, first: bool) -> Node:
-        number = len(self.delegations)
+    def _delegate(self, peer: Peer, node: Node, micros: int | None, first: bool) -> Node | None:
+        """Give a node to a peer; what is left of it here. None: nothing would be saved."""
         alone = first and not self._wanted_elsewhere(node)
+        if not alone and not _has_order(node):
+            return None
+        number = len(self.delegations)
         task = Task.ASSEMBLE if alone else Task.SIEVE
         bounded = node if micros is None else Within(node, micros)
         delegated = Pattern(bounded, self.pattern.same)
@@ -184,3 +195,8 @@ class _Planner:
         """May a part of the pattern beside this node want a message of it?"""
         others = Counter(leaves(self.pattern.node)) - Counter(leaves(node))
         return any(overlap(node, other) for other in others)
+
+
+def _has_order(node: Node) -> bool:
+    """Without a `then` every message is the latest of its part, and a sieve holds nothing back."""
+    return isinstance(node, Then) or any(map(_has_order, children(node)))
