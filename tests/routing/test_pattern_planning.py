@@ -108,7 +108,8 @@ TREES = [
     "([t = 'a'] and [t = 'b']) then [t = 'c'] within 6 microseconds",
     "([t = 'a'] then [t = 'b'] within 3 microseconds) and [t = 'c'] same k",
     "([t = 'a'] then [t = 'b']) or ([t = 'c'] then [t = 'd'])",
-    "[t = 'd'] then ([t = 'a'] and [t IN ('a', 'b')]) then [t = 'b'] then [t = 'c']",
+    "[t = 'd'] then ([t = 'a'] and [t = 'a']) then [t = 'b'] then [t = 'c']",
+    "([t = 'a'] then [t = 'b'] then [t = 'a']) or ([t IN ('a', 'c')] and [t = 'c'])",
     "([t = 'a'] then [t = 'b'] then [t = 'a']) and ([t = 'c'] then [t = 'd'])",
     "[t = 'a'] then [t = 'b'] then [t = 'b'] then [t IN ('a', 'c')]",
 ]
