@@ -109,6 +109,24 @@ def test_what_is_too_late_is_counted() -> None:
 
 
 @settings(max_examples=100, deadline=None)
+@given(patterns(), published(), st.randoms(use_true_random=False))
+def test_held_until_told(pattern: Pattern, messages: list[Publish], rng: random.Random) -> None:
+    """With no lateness, `expire` alone decides; and it has nothing to do before `due`."""
+    monitor = Monitor(pattern, lateness=None)
+    arrivals = rng.sample(messages, len(messages))
+    assert found(monitor, arrivals) == []
+    made: list[list[Publish]] = []
+    while (due := monitor.due) is not None and due < 10**6:
+        before = monitor.snapshot()
+        assert monitor.expire(due - 1) == []
+        assert len(monitor.snapshot()) - len(before) in range(-4, 5)  # the clock alone
+        made += [list(c.messages) for c in monitor.expire(due)]
+    assert made == naive_patterns.compounds(pattern, messages)
+    if pattern.micros is not None:
+        assert len(monitor) == 0
+
+
+@settings(max_examples=100, deadline=None)
 @given(patterns(), published(), st.integers(0, 10), st.integers(0, 3))
 def test_snapshots_go_on(
     pattern: Pattern, messages: list[Publish], cut: int, lateness: int

@@ -167,6 +167,16 @@ def test_tasks() -> None:
     assert tasks("[t = 'c'] then ([t = 'a'] and [t = 'b'])") == []  # a sieve would pass all
 
 
+def test_a_message_that_two_parts_want_is_seen_by_both_at_once() -> None:
+    """b ends `a then b`, and alone it is the match that starts last; so it must not come twice."""
+    pattern = parse("([t = 'a'] then [t = 'b']) or [t IN ('b', 'c')]")
+    messages = [Publish(Message({"t": t, "k": 1}), "p", i, i) for i, t in enumerate("abacb")]
+    node = Node(Task.WHOLE, pattern, [SPLIT])
+    assert [d.task for d in node.plan.delegations] == [Task.SIEVE]
+    assert run(node, messages) == local(pattern, messages)
+    assert [len(c.messages) for c in local(pattern, messages)] == [1, 1, 1]
+
+
 def test_plan_says_what_is_left() -> None:
     pattern = parse("[t = 'a'] then [t = 'b'] then [t = 'c'] within 1 second same k")
     made = plan(pattern, offers(SPLIT))

@@ -65,8 +65,10 @@ def parse(text: str | Pattern) -> Pattern:
         )
     reader = _Reader(text)
     node = reader.chain(0)
+    bounded = reader.bounded
     names = reader.same()
-    node = reader.within(node)  # either order
+    if not bounded:
+        node = reader.within(node)  # either order
     if reader.at < len(text):
         reader.fail(reader.expected())
     return Pattern(node, names)
@@ -79,6 +81,7 @@ class _Reader:
         self.text = text
         self.at = 0
         self.parts = 0
+        self.bounded = False  # the chain read last ended in a `within`
         self._skip(0)
 
     def chain(self, depth: int) -> Node:
@@ -142,7 +145,8 @@ class _Reader:
         return Part(predicate)
 
     def within(self, node: Node) -> Node:
-        if self._word() != "within":
+        self.bounded = self._word() == "within"
+        if not self.bounded:
             return node
         self._skip(self.at + len("within"))
         number = self._word()

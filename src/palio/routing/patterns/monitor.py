@@ -65,12 +65,13 @@ class Matcher(ABC, Generic[Out]):
     """What the three kinds share: order, keys, limits, snapshots."""
 
     def __init__(
-        self, pattern: Pattern | str, *, lateness: int = 0, keys_max: int = KEYS_MAX
+        self, pattern: Pattern | str, *, lateness: int | None = 0, keys_max: int = KEYS_MAX
     ) -> None:
         """`lateness`: microseconds for which messages are held, to bring them into order; 0: they
-        come in order. `keys_max`: for how many values of `same` instances may be open at a time.
+        come in order; None: they are held until `expire` says that the time is later.
+        `keys_max`: for how many values of `same` instances may be open at a time.
         """
-        if lateness < 0 or keys_max < 1:
+        if (lateness or 0) < 0 or keys_max < 1:
             raise InvalidPattern("lateness is 0 or more microseconds, keys_max 1 or more keys")
         self.pattern = parse(pattern)
         self.lateness, self.keys_max = lateness, keys_max
@@ -91,12 +92,12 @@ class Matcher(ABC, Generic[Out]):
         self.counters.fed += 1
         if isinstance(item, tuple):
             item = Publish(as_message(item[0]), "", self.counters.fed, item[1])
-        messages = item.compound.messages if isinstance(item, Assembled) else (item,)
-        end = span_of(messages).end
-        if self._clock is not None and end[0] < self._clock - self.lateness:
+        end = _end(item)
+        if self._clock is not None and end[0] < self._clock - (self.lateness or 0):
             return self._late(item)
-        self._clock = end[0] if self._clock is None else max(self._clock, end[0])
-        if not self.lateness:
+        if self.lateness is not None:
+            self._clock = end[0] if self._clock is None else max(self._clock, end[0])
+        if self.lateness == 0:
             return self._take(item)
         heappush(self._held, (end, self.counters.fed, item))
         return self._release()
@@ -105,8 +106,16 @@ class Matcher(ABC, Generic[Out]):
         """Say that the time is `now`: nothing older than `now - lateness` comes any more."""
         self._clock = now if self._clock is None else max(self._clock, now)
         answers = self._release()
-        self._drop_expired(self._clock - self.lateness)
+        self._drop_expired(self._clock - (self.lateness or 0))
         return answers
+
+    @property
+    def due(self) -> int | None:
+        """The first time at which `expire` has something to do; None: never."""
+        times = [self._held[0][0][0]] if self._held else []
+        if self.pattern.micros is not None and self._instances:
+            times.append(next(iter(self._instances.values())).touched + self.pattern.micros)
+        return min(times) + (self.lateness or 0) + 1 if times else None
 
     @abstractmethod
     def _answer(self, instance: _Instance, event: Event, found: Span | None) -> list[Out]:
@@ -118,8 +127,9 @@ class Matcher(ABC, Generic[Out]):
 
     def _release(self) -> list[Out]:
         answers: list[Out] = []
-        assert self._clock is not None
-        while self._held and self._held[0][0][0] < self._clock - self.lateness:
+        if self._clock is None:
+            return answers
+        while self._held and self._held[0][0][0] < self._clock - (self.lateness or 0):
             answers += self._take(heappop(self._held)[2])
         return answers
 
@@ -265,7 +275,7 @@ class Sieve(Matcher[Publish]):
         return [item] if isinstance(item, Publish) else []
 
 
-def matcher(task: Task, pattern: Pattern, *, lateness: int = 0) -> Matcher[Any]:
+def matcher(task: Task, pattern: Pattern, *, lateness: int | None = 0) -> Matcher[Any]:
     """What does the task for a pattern."""
     kinds: dict[Task, type[Matcher[Any]]] = {
         Task.WHOLE: Monitor,
