@@ -14,12 +14,13 @@ wakes a key when something is due, and a key with nothing open has no state.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.streaming import StatefulProcessor
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from palio.errors import InvalidValue
 from palio.model.message import Message
@@ -29,12 +30,12 @@ from palio.routing.patterns import Compound, Monitor, Pattern, parse
 from palio.spark.messages import messages_of, quoted
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, Row
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _MICROS_A_DAY = 86_400_000_000
+_END = 2**63  # after every time
 _TIME = "_micros"  # when a row happened, on the way to workers
 _ALL = "_all"  # the key when there is none
 
@@ -64,11 +65,11 @@ def match_patterns(
     _check(df, time, same)
     rows, names, instants = _messages(df, time, same)
     if df.isStreaming:
-        return _stream(df, rows, _Conversion(found, names, instants))
-    grouped = rows.groupBy(*_key_columns(same))
-    return grouped.applyInArrow(
-        _Batch(_Conversion(found, names, instants)), _schema(df, same)
-    ).drop(*([] if same else [_ALL]))
+        return _stream(rows, _Conversion(found, names, instants))
+    schema = _schema(df, same)
+    matched = _matched_at_once(_Conversion(found, names, instants), schema.names)
+    made = rows.groupBy(*_key_columns(same)).applyInArrow(matched, schema)
+    return made if same else made.drop(_ALL)
 
 
 def _check(df: DataFrame, time: str, same: tuple[str, ...]) -> None:
@@ -102,9 +103,11 @@ def _messages(
     kinds = df.select(*known.columns).schema.fields
     for i, (column, kind) in enumerate(zip(known.columns, kinds, strict=True)):
         if isinstance(kind.dataType, T.TimestampType):
-            column, _ = F.unix_micros(column), instants.append(f"c{i}")
+            column = F.unix_micros(column)
+            instants.append(f"c{i}")
         elif isinstance(kind.dataType, T.DateType):
-            column, _ = F.unix_date(column) * F.lit(_MICROS_A_DAY), instants.append(f"c{i}")
+            column = F.unix_date(column) * F.lit(_MICROS_A_DAY)
+            instants.append(f"c{i}")
         columns.append(column.alias(f"c{i}"))
     at = F.col(quoted(time))
     keys = [F.col(quoted(n)).alias(f"k{i}") for i, n in enumerate(same)] or [F.lit(0).alias(_ALL)]
@@ -166,25 +169,24 @@ class _Conversion:
 # ---- batch
 
 
-class _Batch:
-    """All rows of a key at once."""
+def _matched_at_once(
+    conversion: _Conversion, names: list[str]
+) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
+    """What matches all rows of a key."""
 
-    def __init__(self, conversion: _Conversion) -> None:
-        self.conversion = conversion
-
-    def __call__(self, key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        import pyarrow as pa
-
-        monitor = self.conversion.monitor()
+    def matched(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
+        monitor = conversion.monitor()
         for number, values in enumerate(table.drop_columns(["_time"]).to_pylist()):
-            monitor.feed(self.conversion.published(values, number))
-        found = monitor.expire(2**63)
+            monitor.feed(conversion.published(values, number))
+        found = monitor.expire(_END)
         instant = pa.timestamp("us", tz="UTC")
-        columns: list[pa.Array] = [pa.array([k.as_py()] * len(found), k.type) for k in key]
+        columns = [pa.array([k.as_py()] * len(found), k.type) for k in key]
         columns.append(pa.array([c.start for c in found], pa.int64()).cast(instant))
         columns.append(pa.array([c.end for c in found], pa.int64()).cast(instant))
         columns.append(pa.array(list(map(_texts, found)), pa.list_(pa.string())))
-        return pa.Table.from_arrays(columns, [*(f"k{i}" for i in range(len(key))), *"sem"])
+        return pa.Table.from_arrays(columns, names)
+
+    return matched
 
 
 def _texts(compound: Compound) -> list[str]:
@@ -194,7 +196,7 @@ def _texts(compound: Compound) -> list[str]:
 # ---- stream
 
 
-def _stream(df: DataFrame, rows: DataFrame, conversion: _Conversion) -> DataFrame:
+def _stream(rows: DataFrame, conversion: _Conversion) -> DataFrame:
     same = parse(conversion.text).same
     keys = [rows.schema[name] for name in _key_columns(same)]
     schema = T.StructType(
@@ -216,7 +218,7 @@ def _stream(df: DataFrame, rows: DataFrame, conversion: _Conversion) -> DataFram
     return made.select(*named, *instants, "messages")
 
 
-class _Processor(StatefulProcessor):  # type: ignore[misc]
+class _Processor(StatefulProcessor):
     """Called by Spark on the workers, key by key. State: the monitor's snapshot, and its timer."""
 
     def __init__(self, conversion: _Conversion, keys: list[str]) -> None:
@@ -243,7 +245,7 @@ class _Processor(StatefulProcessor):  # type: ignore[misc]
     def handleExpiredTimer(  # noqa: N802
         self,
         key: Any,
-        timerValues: Any,
+        timerValues: Any,  # noqa: N803
         expiredTimerInfo: Any,  # noqa: N803
     ) -> Iterator[Row]:
         monitor, timer = self._load()
