@@ -8,12 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.routing import naive_patterns
-from tests.routing.pattern_strategies import patterns, published
+from tests.routing.pattern_strategies import nodes, patterns, published
 
 from palio.errors import InvalidFile
 from palio.model.message import Message
+from palio.model.predicate import Predicate
 from palio.routing.packets import Publish
 from palio.routing.patterns import Assembler, Monitor, Pattern, parse
+from palio.routing.patterns.automaton import Event, build, span_of
+from palio.routing.patterns.pattern import Node
 
 
 def texts(word: str) -> list[Publish]:
@@ -149,22 +152,24 @@ def test_bad_snapshots_are_refused(bad: bytes) -> None:
         Monitor("[t = 'a'] then [t = 'b']").restore(bad)
 
 
-def test_state_is_bounded_by_the_pattern() -> None:
-    """However many messages come and nothing is complete: a few stay."""
-    pattern = parse(
-        "([t = 'a'] then ([t = 'b'] and [t IN ('b', 'c')]) then [t = 'd']) then [t = 'x']"
-    )
-    monitor, rng, sizes = Monitor(pattern), random.Random(5), []
-    for time in range(3000):
-        monitor.feed(({"t": rng.choice("abcd")}, time))
-        sizes.append(len(monitor.snapshot()))
-    assert max(sizes[1000:]) <= 1.2 * max(sizes[:1000])
-    nested = "[t = 'a'] then ([t = 'b'] then ([t = 'c'] then ([t = 'd'] then [t = 'x'])))"
-    monitor, sizes = Monitor(nested), []
-    for time in range(3000):
-        monitor.feed(({"t": rng.choice("abcd")}, time))
-        sizes.append(len(monitor.snapshot()))
-    assert max(sizes[1000:]) <= 1.2 * max(sizes[:1000])
+@settings(max_examples=60, deadline=None)
+@given(nodes(), st.randoms(use_true_random=False))
+def test_state_is_bounded_by_the_pattern(node: Node, rng: random.Random) -> None:
+    """However many messages come, of a pattern of k parts at most 2k^2 spans are kept."""
+    takes: list[Predicate | int] = []
+    state = build(node, takes)
+    time = 0
+    for number in range(200):
+        message = Publish(Message({"t": rng.choice("abcd")}), "p", number, time)
+        time += rng.randint(0, 1)
+        wanted = (
+            i
+            for i, t in enumerate(takes)
+            if isinstance(t, Predicate) and t.matches(message.message)
+        )
+        state.feed(Event(span_of((message,)), frozenset(wanted)))
+        assert len(state.spans()) <= 2 * len(takes) ** 2
+        assert len(state.starts()) <= 2 * (len(takes) - 1)
 
 
 def test_keys_expire_and_have_a_limit() -> None:

@@ -25,8 +25,8 @@ spans from s on: what planning.py stands on.
     Together       latest [p, None, q]     the last span of each component, if not used as a start
     Distinct       chosen [m9 m7 m3]       at most one message for each part, the latest first
 
-So the state is bounded by the pattern: for k parts at most k choices in all `Distinct` and
-`Together`, and in each `Following` as many as `right` has open, below k, and two.
+So the state is bounded by the pattern: with k parts a state has at most 2(k - 1) starts open, by
+induction, so a `Following` keeps at most 2k spans, and all together keep at most 2k^2.
 """
 
 from __future__ import annotations

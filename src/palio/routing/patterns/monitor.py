@@ -153,8 +153,7 @@ class Matcher(ABC, Generic[Out]):
         key = _key(values)
         instance = self._instances.pop(key, None) or self._begin(values)
         now = instance.touched = event.span.end[0]
-        restarted = instance.restarted
-        if restarted is not None and event.span.start <= restarted:
+        if isinstance(item, Assembled) and _is_void(event.span, instance.restarted):
             self._instances[key] = instance
             return []
         instance.state.forget(now, -(2**63))
@@ -294,6 +293,10 @@ def _key(values: tuple[Value, ...]) -> Key:
         )
         for value in values
     )
+
+
+def _is_void(span: Span, restarted: Stamp | None) -> bool:
+    return restarted is not None and span.start <= restarted
 
 
 def _order(held: tuple[Stamp, int, object]) -> tuple[Stamp, int]:
