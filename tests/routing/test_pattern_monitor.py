@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.routing import naive_patterns
 from tests.routing.pattern_strategies import nodes, patterns, published
 
-from palio.errors import InvalidFile
+from palio.errors import InvalidFile, InvalidValue
 from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.routing.packets import Publish
@@ -109,6 +109,17 @@ def test_what_is_too_late_is_counted() -> None:
         assert monitor.feed(({"t": letter}, time)) == [] or time == 20
     assert monitor.counters.late == 1
     assert monitor.counters.matches == 1
+
+
+def test_what_is_held_has_a_limit() -> None:
+    """The oldest is taken early, and what comes before it then is late."""
+    monitor = Monitor("[t = 'a'] then [t = 'b']", lateness=100, held_max=2)
+    fed = [("a", 10), ("b", 20), ("b", 15), ("a", 30), ("a", 5)]
+    ends = [c.end for letter, time in fed for c in monitor.feed(({"t": letter}, time))]
+    assert ends == [15]
+    assert monitor.counters.late == 1
+    with pytest.raises(InvalidValue, match="int of microseconds"):
+        monitor.feed(({"t": "a"}, 1.5))  # type: ignore[arg-type]
 
 
 @settings(max_examples=100, deadline=None)

@@ -27,6 +27,7 @@ from palio.model.message import Message
 from palio.model.values import instant_from_micros
 from palio.routing.packets import Publish
 from palio.routing.patterns import Compound, Monitor, Pattern, parse
+from palio.routing.patterns.automaton import stamp
 from palio.spark.messages import messages_of, quoted
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _MICROS_A_DAY = 86_400_000_000
-_END = 2**63  # after every time
 _TIME = "_micros"  # when a row happened, on the way to workers
 _ALL = "_all"  # the key when there is none
 
@@ -151,9 +151,9 @@ class _Conversion:
     def __init__(self, pattern: Pattern, names: list[str], instants: list[str]) -> None:
         self.text, self.names, self.instants = str(pattern), names, frozenset(instants)
 
-    def monitor(self) -> Monitor:
-        """A key is alone here: the grouping is Spark's."""
-        return Monitor(Pattern(parse(self.text).node), lateness=None)
+    def monitor(self, lateness: int | None) -> Monitor:
+        """Without `same`, since a key is alone here: the grouping is Spark's."""
+        return Monitor(Pattern(parse(self.text).node), lateness=lateness)
 
     def published(self, values: dict[str, Any], number: int) -> Publish:
         attributes = {
@@ -175,10 +175,10 @@ def _matched_at_once(
     """What matches all rows of a key."""
 
     def matched(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        monitor = conversion.monitor()
-        for number, values in enumerate(table.drop_columns(["_time"]).to_pylist()):
-            monitor.feed(conversion.published(values, number))
-        found = monitor.expire(_END)
+        rows = table.drop_columns(["_time"]).to_pylist()
+        messages = [conversion.published(values, number) for number, values in enumerate(rows)]
+        monitor = conversion.monitor(lateness=0)
+        found = [c for m in sorted(messages, key=stamp) for c in monitor.feed(m)]
         instant = pa.timestamp("us", tz="UTC")
         columns = [pa.array([k.as_py()] * len(found), k.type) for k in key]
         columns.append(pa.array([c.start for c in found], pa.int64()).cast(instant))
@@ -238,7 +238,7 @@ class _Processor(StatefulProcessor):
         found = monitor.expire(_watermark(timerValues))
         for row in rows:
             number = monitor.counters.fed
-            monitor.feed(self.conversion.published(row.asDict(), number))
+            found += monitor.feed(self.conversion.published(row.asDict(), number))
         self._store(monitor, timer)
         yield from self._rows(key, found)
 
@@ -258,7 +258,7 @@ class _Processor(StatefulProcessor):
         pass
 
     def _load(self) -> tuple[Monitor, int | None]:
-        monitor = self.conversion.monitor()
+        monitor = self.conversion.monitor(lateness=None)  # the watermark decides
         if not self.state.exists():
             return monitor, None
         snapshot, timer = self.state.get()

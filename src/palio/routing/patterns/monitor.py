@@ -32,6 +32,7 @@ from palio.routing.patterns.packets import Assembled, Compound, Task
 from palio.routing.patterns.pattern import Awaited, Pattern, leaves
 
 KEYS_MAX = 100_000
+HELD_MAX = 1_000_000
 Key: TypeAlias = tuple[tuple[str, object], ...]
 Fed: TypeAlias = Publish | Assembled | tuple[Mapping[str, object], int]
 Out = TypeVar("Out")
@@ -65,16 +66,22 @@ class Matcher(ABC, Generic[Out]):
     """What the three kinds share: order, keys, limits, snapshots."""
 
     def __init__(
-        self, pattern: Pattern | str, *, lateness: int | None = 0, keys_max: int = KEYS_MAX
+        self,
+        pattern: Pattern | str,
+        *,
+        lateness: int | None = 0,
+        keys_max: int = KEYS_MAX,
+        held_max: int = HELD_MAX,
     ) -> None:
         """`lateness`: microseconds for which messages are held, to bring them into order; 0: they
         come in order; None: they are held until `expire` says that the time is later.
-        `keys_max`: for how many values of `same` instances may be open at a time.
+        `keys_max`: for how many values of `same` instances may be open at a time. `held_max`: how
+        many messages may be held; beyond, the oldest is taken early.
         """
-        if (lateness or 0) < 0 or keys_max < 1:
-            raise InvalidPattern("lateness is 0 or more microseconds, keys_max 1 or more keys")
+        if (lateness or 0) < 0 or keys_max < 1 or held_max < 1:
+            raise InvalidPattern("lateness is 0 or more microseconds, the limits are 1 or more")
         self.pattern = parse(pattern)
-        self.lateness, self.keys_max = lateness, keys_max
+        self.lateness, self.keys_max, self.held_max = lateness, keys_max, held_max
         self.counters = Counters()
         self._takes: list[Predicate | int] = []
         build(self.pattern.node, self._takes)
@@ -91,7 +98,7 @@ class Matcher(ABC, Generic[Out]):
         """Take a message, (message, time in microseconds), or a compound that is awaited."""
         self.counters.fed += 1
         if isinstance(item, tuple):
-            item = Publish(as_message(item[0]), "", self.counters.fed, item[1])
+            item = _published(*item, self.counters.fed)
         end = _end(item)
         if self._clock is not None and end[0] < self._clock - (self.lateness or 0):
             return self._late(item)
@@ -100,6 +107,9 @@ class Matcher(ABC, Generic[Out]):
         if self.lateness == 0:
             return self._take(item)
         heappush(self._held, (end, self.counters.fed, item))
+        if len(self._held) > self.held_max:  # from now on what is older is late
+            early = self._held[0][0][0] + (self.lateness or 0) + 1
+            self._clock = early if self._clock is None else max(self._clock, early)
         return self._release()
 
     def expire(self, now: int) -> list[Out]:
@@ -179,8 +189,9 @@ class Matcher(ABC, Generic[Out]):
     def _begin(self, values: tuple[Value, ...]) -> _Instance:
         return _Instance(values, build(self.pattern.node, []))
 
-    def _compound(self, instance: _Instance, found: Span) -> Compound:
-        return Compound(found.messages, instance.values)
+    def _compound(self, found: Span) -> Compound:
+        first = found.messages[0].message
+        return Compound(found.messages, tuple(first[name] for name in self.pattern.same))
 
     # ---- snapshots
 
@@ -248,14 +259,14 @@ class Monitor(Matcher[Compound]):
         instance.state = build(self.pattern.node, [])
         if self._awaits:
             instance.restarted = found.end
-        return [self._compound(instance, found)]
+        return [self._compound(found)]
 
 
 class Assembler(Matcher[Compound]):
     """Matches a part of a larger pattern, for the monitor of that one."""
 
     def _answer(self, instance: _Instance, event: Event, found: Span | None) -> list[Compound]:
-        return [] if found is None else [self._compound(instance, found)]
+        return [] if found is None else [self._compound(found)]
 
 
 class Sieve(Matcher[Publish]):
@@ -282,6 +293,12 @@ def matcher(task: Task, pattern: Pattern, *, lateness: int | None = 0) -> Matche
         Task.SIEVE: Sieve,
     }
     return kinds[task](pattern, lateness=lateness)
+
+
+def _published(message: Mapping[str, object], time: object, number: int) -> Publish:
+    if not isinstance(time, int) or isinstance(time, bool):
+        raise InvalidValue(f"the time of a message is an int of microseconds, not {time!r}")
+    return Publish(as_message(message), "", number, time)
 
 
 def _key(values: tuple[Value, ...]) -> Key:
