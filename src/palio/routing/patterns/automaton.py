@@ -16,7 +16,7 @@ below gives only its *tight* spans, those with no other inside:
     Near        `within`: the spans that are short enough
 
 Always: the spans that a state gives end where they are given and start later each time, so one
-given before never lies around a later one; and a span that spans a start s depends only on messages
+given before never lies around a later one; and a span that starts at s depends only on messages
 from s on. The second is why a state that forgot all before s, and one that did not, give the same
 spans from s on: what planning.py stands on.
 
