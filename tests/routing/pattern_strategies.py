@@ -1,6 +1,11 @@
-"""Random patterns over few letters, and random messages for them."""
+"""Random patterns over few letters, and random messages for them.
+
+Hypothesis draws small cases, which shrink; `drawn` draws larger ones, which match more often.
+"""
 
 from __future__ import annotations
+
+import random
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -68,3 +73,23 @@ def published(draw: st.DrawFn, size_max: int = 10) -> list[Publish]:
         time += gap
         made.append(Publish(Message({"t": letter, "k": key}), "p", number, time))
     return made
+
+
+def drawn(rng: random.Random, letters: str, parts: int) -> Node:
+    """A pattern of so many parts; each has a letter of its own, as long as there are enough."""
+    some = rng.sample(letters, len(letters)) * parts
+    return _tree(rng, [_part(rng, letter, letters) for letter in some[:parts]])
+
+
+def _part(rng: random.Random, letter: str, letters: str) -> Part:
+    chosen = {letter} if rng.random() < 0.85 else {letter, rng.choice(letters)}
+    return Part(palio.parse(" OR ".join(f"t = '{c}'" for c in sorted(chosen))))
+
+
+def _tree(rng: random.Random, parts: list[Part]) -> Node:
+    if len(parts) == 1:
+        return parts[0]
+    cuts = sorted(rng.sample(range(1, len(parts)), rng.randint(1, min(2, len(parts) - 1))))
+    pieces = [parts[i:j] for i, j in zip([0, *cuts], [*cuts, len(parts)], strict=True)]
+    joined = _joined(rng.choice([Then, Then, And, Or]), [_tree(rng, piece) for piece in pieces])
+    return Within(joined, rng.randint(5, 40)) if rng.random() < 0.3 else joined

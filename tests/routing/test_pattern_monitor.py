@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.routing import naive_patterns
-from tests.routing.pattern_strategies import nodes, patterns, published
+from tests.routing.pattern_strategies import drawn, nodes, patterns, published
 
 from palio.errors import InvalidFile, InvalidValue
 from palio.model.message import Message
@@ -38,6 +38,21 @@ def ends(pattern: str, word: str) -> list[str]:
 @given(patterns(), published())
 def test_monitor_equals_brute_force(pattern: Pattern, messages: list[Publish]) -> None:
     assert found(Monitor(pattern), messages) == naive_patterns.compounds(pattern, messages)
+
+
+def test_monitor_equals_brute_force_on_larger_patterns() -> None:
+    """Patterns of up to five parts, most of which match, some of them several times."""
+    rng, matched = random.Random(5), 0
+    for _ in range(300):
+        pattern = Pattern(drawn(rng, "abcd", rng.randint(2, 5)))
+        messages, time = [], 0
+        for number in range(14):
+            time += rng.choice([0, 1, 1, 2])
+            messages.append(Publish(Message({"t": rng.choice("abcd")}), "p", number, time))
+        expected = naive_patterns.compounds(pattern, messages)
+        assert found(Monitor(pattern), messages) == expected, pattern
+        matched += bool(expected)
+    assert matched > 150
 
 
 @settings(max_examples=200, deadline=None)

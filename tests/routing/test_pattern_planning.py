@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.routing.pattern_strategies import LETTERS, patterns, published
+from tests.routing.pattern_strategies import LETTERS, drawn, patterns, published
 
 from palio.model.advertisement import Advertisement
 from palio.model.message import Message
@@ -46,7 +47,7 @@ class Node:
     `layers` says; a neighbour that is given something does it with the rest of the layers."""
 
     def __init__(self, task: Task, pattern: Pattern, layers: Sequence[Homes]) -> None:
-        self.homes = layers[0] if layers else {letter: ["here"] for letter in LETTERS}
+        self.homes = layers[0] if layers else {letter: ["here"] for letter in "abcdef"}
         self.plan = plan(pattern, offers(self.homes), None if layers else [], task)
         self.matcher = matcher(task, self.plan.residual) if self.plan.residual else None
         self.below = {d.number: Node(d.task, d.pattern, layers[1:]) for d in self.plan.delegations}
@@ -99,6 +100,26 @@ def test_delegated_equals_local(
 ) -> None:
     """At a router, at its neighbours, at theirs: the same compounds in the same order."""
     assert run(Node(Task.WHOLE, pattern, layers), messages) == local(pattern, messages)
+
+
+def test_delegated_equals_local_on_larger_patterns() -> None:
+    """Many times each task, in patterns that match; three routers deep."""
+    rng, seen = random.Random(2000), Counter[Task]()
+    for _ in range(400):
+        pattern = Pattern(drawn(rng, "abcdef", rng.randint(2, 6)), rng.choice([(), ("k",)]))
+        peers = {letter: rng.choice("xxyz") for letter in "abcdef"}
+        homes = {c: [p] if rng.random() < 0.95 else ["x", "y"] for c, p in peers.items()}
+        messages, time = [], 0
+        for number in range(80):
+            time += rng.randint(0, 2)
+            message = Message({"t": rng.choice("abcdef"), "k": rng.randint(1, 2)})
+            messages.append(Publish(message, "p", number, time))
+        node = Node(Task.WHOLE, pattern, [homes, homes, homes])
+        expected = local(pattern, messages)
+        assert run(node, messages) == expected, pattern
+        if expected:
+            seen.update({d.task for d in node.plan.delegations})
+    assert min(seen[task] for task in Task) >= 30, seen
 
 
 TREES = [
