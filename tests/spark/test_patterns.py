@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,15 +36,20 @@ SCHEMA = pa.schema(
         ("day", pa.date32()),
     ]
 )
+MODIFIED = time.time() - 60
 Rows = list[dict[str, Any]]
 
 
 @pytest.fixture
 def rocksdb(spark: Any) -> Iterator[Any]:
-    before = spark.conf.get(_PROVIDER, None)
-    spark.conf.set(_PROVIDER, ROCKSDB)
+    """One partition of state: the test's time is mostly what a micro-batch costs."""
+    chosen = {_PROVIDER: ROCKSDB, "spark.sql.shuffle.partitions": "1"}
+    before = {name: spark.conf.get(name) for name in chosen}
+    for name, value in chosen.items():
+        spark.conf.set(name, value)
     yield spark
-    spark.conf.unset(_PROVIDER) if before is None else spark.conf.set(_PROVIDER, before)
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 def draw(seed: int, count: int = 300) -> Rows:
@@ -91,9 +98,11 @@ def collected(found: Any) -> list[tuple[Any, ...]]:
 
 
 def write(rows: Rows, folder: Path, number: int) -> None:
+    """A stream takes files by the time of their change; of two in one millisecond, either."""
     folder.mkdir(exist_ok=True, parents=True)
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     pq.write_table(table, folder / f".{number:03d}", coerce_timestamps="us")
+    os.utime(folder / f".{number:03d}", (MODIFIED + number, MODIFIED + number))
     (folder / f".{number:03d}").rename(folder / f"{number:03d}.parquet")
 
 
