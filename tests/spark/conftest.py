@@ -31,6 +31,20 @@ def frame(spark: Any, folder: Path) -> Any:
 
 @pytest.fixture(scope="session")
 def expected(frame: Any, case: encodings.Case) -> list[list[str]]:
-    found = encodings.selected(frame, case.predicates)
-    assert 0.05 < sum(map(len, found)) / (encodings.ROWS * len(case.predicates)) < 0.6
+    """What WHERE selects by the predicates over every column."""
+    return _selected(frame, case.predicates)
+
+
+@pytest.fixture(scope="session")
+def expected_by_encoding(
+    frame: Any, case: encodings.Case, expected: list[list[str]]
+) -> dict[str, list[list[str]]]:
+    strings = _selected(frame, case.strings)
+    return {name: strings if name == "map" else expected for name in encodings.ENCODINGS}
+
+
+def _selected(frame: Any, predicates: dict[str, str]) -> list[list[str]]:
+    found = encodings.selected(frame, predicates)
+    assert len(found) == encodings.ROWS
+    assert 0.05 < sum(map(len, found)) / (encodings.ROWS * len(predicates)) < 0.6
     return found

@@ -17,10 +17,14 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 def test_everything_on_connect(
-    folder: Path, case: encodings.Case, expected: list[list[str]], tmp_path: Path
+    folder: Path,
+    case: encodings.Case,
+    expected: list[list[str]],
+    expected_by_encoding: dict[str, list[list[str]]],
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "messages").symlink_to(folder)
-    (tmp_path / "predicates.json").write_text(json.dumps(case.predicates))
+    (tmp_path / "predicates.json").write_text(json.dumps(case.texts))
     paths = os.pathsep.join([str(ROOT), *sys.path])
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("connect_run.py")), str(tmp_path)],
@@ -35,8 +39,9 @@ def test_everything_on_connect(
     assert "connect" in found["session"]
     assert found["interfaces"] == list(case.predicates)
     for encoding in encodings.ENCODINGS:
-        assert found[encoding] == encodings.restricted(expected, case.for_encoding(encoding))
-    assert found["shipped"] == found["sql"] == found["stream"] == found["routed"] == expected
+        assert found["batch"][encoding] == expected_by_encoding[encoding], encoding
+        assert found["stream"][encoding] == expected_by_encoding[encoding], encoding
+    assert found["shipped"] == found["sql"] == found["routed"] == expected
     assert found["progress"] == [[1, sum(map(len, expected))]]
     assert found["partitioned"] == expected
     wanted = [[number, name] for number, names in enumerate(expected) for name in names]
