@@ -226,6 +226,13 @@ class Strategy(StrEnum):
     PARTITIONED = "partitioned"
 
 
+class Invalid(StrEnum):
+    """What becomes of a row that is no message."""
+
+    ERROR = "error"
+    NULL = "null"
+
+
 class Output(StrEnum):
     """What a row of the output is."""
 
@@ -255,6 +262,9 @@ def route(
     output: Annotated[
         Output, typer.Option(help="A row for each message and interface, or for each message.")
     ] = Output.PAIRS,
+    invalid: Annotated[
+        Invalid, typer.Option(help="A row that is no message: stop, or give it no interfaces.")
+    ] = Invalid.ERROR,
     by_interface: Annotated[bool, typer.Option(help="A directory for each interface.")] = False,
     write: Annotated[str, typer.Option(help="parquet, json or orc.")] = "parquet",
     format: Annotated[
@@ -282,6 +292,7 @@ def route(
         rejects=rejects,
         strategy=strategy,
         output=output,
+        invalid=invalid,
         format=format,
         write=write,
         by_interface=by_interface,
