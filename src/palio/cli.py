@@ -248,7 +248,8 @@ def route(
         str | None, typer.Option(help="CSV, JSON lines or Parquet: interface, predicate.")
     ] = None,
     table: Annotated[
-        Path | None, typer.Option(help="A directory of table versions, instead of predicates.")
+        Path | None,
+        typer.Option(help="Table versions or a partitioned table, instead of predicates."),
     ] = None,
     stream: Annotated[bool, typer.Option(help="Watch the folder of messages.")] = False,
     once: Annotated[bool, typer.Option(help="Of a stream: stop when all is routed.")] = False,

@@ -32,7 +32,7 @@ from palio.spark.inputs import ENDINGS, read_messages, read_predicates
 from palio.spark.progress import StreamProgress
 from palio.spark.sessions import require_master, session
 from palio.spark.sinks import FileSink
-from palio.spark.streaming import BatchRouter, route_stream
+from palio.spark.streaming import BatchRouter, route_stream, versions_of
 from palio.spark.table_directory import TableDirectory
 from palio.spark.tasks import watched
 
@@ -124,7 +124,7 @@ def _check(job: Job) -> None:
     if job.rejects is not None and job.rejects.suffix.lower() not in ENDINGS:
         raise InvalidFile(f"{job.rejects}: the name ends in none of {', '.join(ENDINGS)}")
     if job.tables is not None:
-        TableDirectory(job.tables).current()
+        versions_of(job.tables).current()
     _sink(job)
 
 
@@ -190,7 +190,7 @@ def route_folder(spark: SparkSession, job: Job, *, once: bool, progress: Tell, s
             invalid=job.invalid,
             **source.options,
         )
-        with _republishing(spark, job, tables, say), _interrupt() as interrupted:
+        with _republishing(spark, job, TableDirectory(tables), say), _interrupt() as interrupted:
             while not query.awaitTermination(1):
                 if interrupted.is_set():
                     say("stopping; a batch that is not whole is routed again at the next start")
@@ -236,14 +236,12 @@ def _interrupt() -> Iterator[threading.Event]:
 # ---- tables
 
 
-def _tables(spark: SparkSession, job: Job, sink: FileSink) -> tuple[TableDirectory, int]:
+def _tables(spark: SparkSession, job: Job, sink: FileSink) -> tuple[Path, int]:
     """The directory to route by, and how many predicates were rejected."""
     if job.tables is not None:
-        tables = TableDirectory(job.tables)
-        tables.current()
-        return tables, 0
+        return job.tables, 0
     tables = TableDirectory(sink.own / "tables")
-    return tables, _publish(spark, job, tables)
+    return tables.path, _publish(spark, job, tables)
 
 
 def _publish(spark: SparkSession, job: Job, tables: TableDirectory) -> int:
