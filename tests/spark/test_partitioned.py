@@ -279,7 +279,7 @@ def test_shipped(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_table_ten_times_the_memory_of_a_worker(tmp_path: Path) -> None:
-    """Workers to whom the kernel gives no more than a tenth of the table forward through it."""
+    """Workers to whom the kernel gives no more than a tenth of the table build it, and forward."""
     paths = os.pathsep.join([str(ROOT), *sys.path])
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("limited_run.py")), str(tmp_path)],
@@ -287,11 +287,12 @@ def test_a_table_ten_times_the_memory_of_a_worker(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=500,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads((tmp_path / "answers.json").read_text())
-    print(found)
+    print({name: value for name, value in found.items() if name.endswith(("bytes", "max"))})
     assert found["table_bytes"] >= 10 * found["allowed_bytes"]
-    assert found["answers"] == found["expected"]
+    for way in ("split", "texts", "constraints"):  # by the driver, by workers
+        assert found["answers"][way] == found["expected"], way
     assert "Cannot allocate memory" in found["broadcast"]

@@ -89,7 +89,7 @@ def test_what_stays_text_and_what_is_no_message(spark: Any) -> None:
     frame = spark.sql(
         "SELECT to_variant_object(named_struct('at', TIMESTAMP'2013-01-31 10:00:00', "
         "'bytes', X'6162', 'local', TIMESTAMP_NTZ'2013-01-31 10:00:00')) AS v "
-        "UNION ALL SELECT CAST(NULL AS VARIANT) UNION ALL SELECT parse_json('{\"at\": "
+        'UNION ALL SELECT CAST(NULL AS VARIANT) UNION ALL SELECT parse_json(\'{"at": '
         '{"$time": "2013-01-31T10:00:00Z"}}\')'
     )
     table = palio.ForwardingTable.compile(
@@ -103,8 +103,14 @@ def test_what_stays_text_and_what_is_no_message(spark: Any) -> None:
     found = palio.spark.forward(frame, table, variant="v").collect()
     assert [row["interfaces"] for row in found] == [["at", "bytes", "local"], ["none"], ["at"]]
     for expression, says in (
-        ("to_variant_object(named_struct('at', array(DATE'2013-01-31')))", "an array is not a value"),
-        ("to_variant_object(named_struct('at', DATE'+20000-01-31'))", "outside the years 1 to 9999"),
+        (
+            "to_variant_object(named_struct('at', array(DATE'2013-01-31')))",
+            "an array is not a value",
+        ),
+        (
+            "to_variant_object(named_struct('at', DATE'+20000-01-31'))",
+            "outside the years 1 to 9999",
+        ),
     ):
         bad = spark.sql(f"SELECT {expression} AS v")
         with pytest.raises(Exception, match=says):
