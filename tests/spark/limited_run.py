@@ -20,6 +20,7 @@ import palio.spark
 FILTERS = 20_000
 TEXT = 17_000  # characters of an operand: few filters make a large table
 SHARDS = 100
+SHARDS_BUILT = 300  # compiling a shard takes about a dozen times its file, forwarding three or four
 ALLOWED = 32 << 20
 OPERAND = f"concat(id, repeat('-', {TEXT}))"
 
@@ -41,7 +42,7 @@ def main(folder: Path) -> None:
     made = palio.spark.partition(table, folder / "parts", shards=SHARDS)
     answers = {"split": asked(spark, made)}
     for kind, rows in predicates(spark).items():
-        built = palio.spark.partition(rows, folder / kind, shards=SHARDS)
+        built = palio.spark.partition(rows, folder / kind, shards=SHARDS_BUILT)
         answers[kind] = asked(spark, built)
     found = {
         "allowed_bytes": ALLOWED,

@@ -33,7 +33,7 @@ def test_everything_on_connect(
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=500,  # on a busy machine
     )
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads((tmp_path / "answers.json").read_text())
