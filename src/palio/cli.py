@@ -226,6 +226,13 @@ class Strategy(StrEnum):
     PARTITIONED = "partitioned"
 
 
+class Invalid(StrEnum):
+    """What becomes of a row that is no message."""
+
+    ERROR = "error"
+    NULL = "null"
+
+
 class Output(StrEnum):
     """What a row of the output is."""
 
@@ -241,7 +248,8 @@ def route(
         str | None, typer.Option(help="CSV, JSON lines or Parquet: interface, predicate.")
     ] = None,
     table: Annotated[
-        Path | None, typer.Option(help="A directory of table versions, instead of predicates.")
+        Path | None,
+        typer.Option(help="Table versions or a partitioned table, instead of predicates."),
     ] = None,
     stream: Annotated[bool, typer.Option(help="Watch the folder of messages.")] = False,
     once: Annotated[bool, typer.Option(help="Of a stream: stop when all is routed.")] = False,
@@ -255,6 +263,9 @@ def route(
     output: Annotated[
         Output, typer.Option(help="A row for each message and interface, or for each message.")
     ] = Output.PAIRS,
+    invalid: Annotated[
+        Invalid, typer.Option(help="A row that is no message: stop, or give it no interfaces.")
+    ] = Invalid.ERROR,
     by_interface: Annotated[bool, typer.Option(help="A directory for each interface.")] = False,
     write: Annotated[str, typer.Option(help="parquet, json or orc.")] = "parquet",
     format: Annotated[
@@ -282,6 +293,7 @@ def route(
         rejects=rejects,
         strategy=strategy,
         output=output,
+        invalid=invalid,
         format=format,
         write=write,
         by_interface=by_interface,
