@@ -7,12 +7,12 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests import strategies
-from tests.routing.pattern_strategies import nodes
 
 import palio
 from palio.errors import InvalidPattern, LimitExceeded, PalioError, ParseError
 from palio.routing.patterns import And, Or, Part, Pattern, Then, Within, parse
+from tests import strategies
+from tests.routing.pattern_strategies import nodes
 
 A, B, C = (Part(palio.parse(f"t = '{letter}'")) for letter in "abc")
 

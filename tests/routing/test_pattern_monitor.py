@@ -7,8 +7,6 @@ import random
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.routing import naive_patterns
-from tests.routing.pattern_strategies import drawn, nodes, patterns, published
 
 from palio.errors import InvalidFile, InvalidValue
 from palio.model.message import Message
@@ -17,6 +15,8 @@ from palio.routing.packets import Publish
 from palio.routing.patterns import Assembler, Monitor, Pattern, parse
 from palio.routing.patterns.automaton import Event, build, span_of
 from palio.routing.patterns.pattern import Node
+from tests.routing import naive_patterns
+from tests.routing.pattern_strategies import drawn, nodes, patterns, published
 
 
 def texts(word: str) -> list[Publish]:

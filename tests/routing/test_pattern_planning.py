@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.routing.pattern_strategies import LETTERS, drawn, patterns, published
 
 from palio.model.advertisement import Advertisement
 from palio.model.message import Message
@@ -28,6 +27,7 @@ from palio.routing.patterns import (
     plan,
 )
 from palio.routing.patterns.pattern import leaves
+from tests.routing.pattern_strategies import LETTERS, drawn, patterns, published
 
 Homes = Mapping[str, Sequence[str]]
 """The neighbours behind which a letter is published."""
