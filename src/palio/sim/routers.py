@@ -1,0 +1,41 @@
+"""The kinds of routers that a simulation may run, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Protocol, TypeAlias
+
+from palio.errors import PalioError
+from palio.model.predicate import Filter
+from palio.routing.packets import Event, Peer, Send
+from palio.sim.flooding import FloodingRouter, PlainRouter
+
+
+class AnyRouter(Protocol):
+    """What the simulator needs of a router."""
+
+    def step(self, event: Event) -> list[Send]: ...
+
+    def subscribers(self, filter: Filter) -> set[Peer]: ...
+
+    def forwards(self, filter: Filter) -> set[Peer]: ...
+
+
+MakeRouter: TypeAlias = Callable[[str, bool], AnyRouter]
+"""Name, and whether subscriptions follow advertisements."""
+
+ROUTINGS = ("covering", "plain", "flooding")
+
+
+def router_maker(routing: str) -> MakeRouter:
+    """The constructor of a kind of routers."""
+    if routing == "plain":
+        return lambda name, advertisements: PlainRouter(name, advertisements=advertisements)
+    if routing == "flooding":
+        return lambda name, advertisements: FloodingRouter(name, advertisements=advertisements)
+    if routing == "covering":
+        # By name: the baselines run without it.
+        router = import_module("palio.routing.router").Router
+        return lambda name, advertisements: router(name, advertisements=advertisements)
+    raise PalioError(f"there is no routing {routing!r}; there are {', '.join(ROUTINGS)}")
