@@ -23,7 +23,7 @@ with a subscription that came into force at s. The path is c = r0, r1, ..., rk =
   been heard at some instant s1, what r1 had said to r2 by s1 at s2, and so on. The subscription is
   *settled* if sk is not after t: then every router of the path holds it, or one that covers it,
   from the direction of c, and keeps it while the sessions last.
-- With advertisements, one of the publisher that allows the message must have come the other way
+- With advertisements (but not in a hierarchy, where masters are told all), one of the publisher that allows the message must have come the other way
   first: a_k is the latest of its coming into force and the sessions' beginnings, a_i follows from
   a_(i+1) in the same way, and s_(i+1) counts from the later of s_i and a_i.
 - The message has passed at m_0, where m_k = t and m_i is when all that r_(i+1) had sent to r_i by
@@ -35,6 +35,7 @@ Restarts do not unsettle for good: the next session begins with restatements, an
 from __future__ import annotations
 
 from palio.errors import PalioError
+from palio.model.predicate import Filter
 from palio.routing.packets import Publish
 from palio.sim.history import History, Session
 from palio.sim.operations import Plan
@@ -66,7 +67,7 @@ class DeliveryChecker:
 
     def __init__(self, plan: Plan, wishes: dict[str, Wishes], history: History) -> None:
         self._homes = dict(plan.clients)
-        self._by_advertisement = plan.advertisements
+        self._by_advertisement = plan.advertisements and not plan.hierarchy
         self._wishes = wishes
         self._history = history
         self._published: dict[tuple[str, int], Published] = {}
@@ -113,7 +114,7 @@ class DeliveryChecker:
         self._unchecked.clear()
         return due
 
-    def _is_due(self, one: Published, home: str, wish: Wish[object]) -> bool:  # type: ignore[type-var]
+    def _is_due(self, one: Published, home: str, wish: Wish[Filter]) -> bool:
         path = self._history.path(home, one.router)
         sessions = self._history.sessions(path, one.instant)
         if sessions is None:

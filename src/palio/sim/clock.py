@@ -32,18 +32,24 @@ class Clock:
         self._planned += 1
         heappush(self._queue, (self.now_us + delay_us, self._planned, action, arguments))
 
-    def run(self, until_us: int | None = None, *, actions_max: int) -> None:
-        """Let everything happen that is planned, up to a time; the clock then shows that time."""
-        queue = self._queue
-        last = self.instant + actions_max
-        while queue and (until_us is None or queue[0][0] <= until_us):
-            self.now_us, _, action, arguments = heappop(queue)
-            self.instant += 1
-            if self.instant > last:
-                raise Restless(f"{actions_max:,} actions did not bring the network to rest")
-            action(*arguments)
-        if until_us is not None and until_us > self.now_us:
-            self.now_us = until_us
+    def run(self, until_us: int) -> None:
+        """Let everything happen that is planned up to a time; the clock then shows that time."""
+        while self._queue and self._queue[0][0] <= until_us:
+            self._next()
+        self.now_us = max(self.now_us, until_us)
+
+    def run_until_quiet(self, within_us: int) -> None:
+        """Let everything happen that is planned, and all that follows from it."""
+        limit_us = self.now_us + within_us
+        while self._queue:
+            if self._queue[0][0] > limit_us:
+                raise Restless(f"{within_us / 1e6:g} s did not bring the network to rest")
+            self._next()
+
+    def _next(self) -> None:
+        self.now_us, _, action, arguments = heappop(self._queue)
+        self.instant += 1
+        action(*arguments)
 
 
 class Restless(PalioError):

@@ -9,7 +9,7 @@ client looks at what the client wants.
     (the same twice for advertisements)
 
 What always holds after a step of `PlainRouter`: told[Y] is the union of said[X] for X other than Y
-(with advertisements: of those that intersect one that Y said). An unsubscription takes back all
+(with advertisements: of those that intersect one that Y said; a master gets all). An unsubscription takes back all
 that its filter covers, so what is still wanted of that goes along in the same packet.
 """
 
@@ -59,9 +59,14 @@ class PlainRouter:
             )
         if isinstance(event, Left):
             for table in (self._roles, self._said, self._told, self._advertised, self._passed_on):
-                table.pop(event.peer)  # type: ignore[attr-defined]
+                table.pop(event.peer)
             return self._catch_up()
         return self._hear(event.peer, event.packet)
+
+    @property
+    def subscriptions(self) -> list[Filter]:
+        """All filters that somebody said."""
+        return list({f: None for said in self._said.values() for f in said})
 
     def subscribers(self, filter: Filter) -> set[Peer]:
         return {peer for peer, said in self._said.items() if filter in said}
@@ -118,7 +123,7 @@ class PlainRouter:
         if not self._hears_subscriptions(self._roles[peer]):
             return {}
         wanted = {f: None for other, said in self._said.items() if other != peer for f in said}
-        if not self._by_advertisement:
+        if not self._by_advertisement or self._roles[peer] is Role.MASTER:
             return wanted
         offers = self._advertised[peer]
         return {f: None for f in wanted if any(intersects(a, f) for a in offers)}
@@ -167,5 +172,3 @@ class FloodingRouter(PlainRouter):
             if peer != source
             and (role is not Role.CLIENT or any(f.matches(message) for f in self._said[peer]))
         ]
-
-

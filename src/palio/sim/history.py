@@ -15,6 +15,7 @@ long as the session lasts.
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 from typing import TypeAlias
 
 from palio.sim.operations import Plan
@@ -32,6 +33,10 @@ class Session:
         self.end = FOREVER
         self.sent: dict[str, list[int]] = {}
         self.delivered: dict[str, list[int]] = {}
+
+    def is_delivered(self, sender: str) -> bool:
+        """Has all that a router sent arrived?"""
+        return len(self.sent.get(sender, ())) == len(self.delivered.get(sender, ()))
 
     def passed(self, sender: str, instant: int) -> int | None:
         """When all that the sender took by then had arrived."""
@@ -81,9 +86,7 @@ class History:
             a, b = sorted(link)
             one, other = self._open.get((a, b)), self._open.get((b, a))
             for sender, receiver in ((a, b), (b, a)):
-                if one is None or one is not other:
-                    found.append((sender, receiver))
-                elif len(one.sent.get(sender, ())) != len(one.delivered.get(sender, ())):
+                if one is None or one is not other or not one.is_delivered(sender):
                     found.append((sender, receiver))
         return found
 
@@ -94,7 +97,7 @@ class History:
     def sessions(self, path: list[str], instant: int) -> list[Session] | None:
         """The session of each link of a path that is healthy at an instant; None: one has none."""
         found = []
-        for a, b in zip(path, path[1:], strict=False):
+        for a, b in pairwise(path):
             for session in reversed(self._of_link[frozenset((a, b))].values()):
                 if session.start <= instant < session.end:
                     found.append(session)

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from palio.model.predicate import Filter
 from palio.protocol.links import Closed, Delivered, Effect, Frame, Limits, Link, Opened, Transmit
 from palio.routing.packets import Event, Joined, Packet, Publish, Received, Role
 from palio.sim.clock import Clock
@@ -124,14 +123,6 @@ class Node:
         return not self._requests and all(
             link.is_open and not link.waiting and not link.early for link in self._links.values()
         )
-
-    def subscribers(self, filter: Filter) -> set[str]:
-        assert self.router is not None
-        return self.router.subscribers(filter)
-
-    def forwards(self, filter: Filter) -> set[str]:
-        assert self.router is not None
-        return self.router.forwards(filter)
 
     def _write(self, request: Request) -> None:
         self._disk.write((request.client, request.packet))

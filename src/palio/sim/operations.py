@@ -155,8 +155,6 @@ def checked(plan: Plan) -> Plan:
         raise PalioError("the links do not connect all routers in a tree: no cycles, no islands")
     if plan.hierarchy and len({below for _, below in plan.links}) < len(plan.links):
         raise PalioError("in a hierarchy a router has one master: links MASTER-BELOW")
-    if plan.hierarchy and plan.advertisements:
-        raise PalioError("advertisements go to neighbours; a hierarchy has none: leave one out")
     neighbours = {frozenset(link) for link in plan.links}
     for operation in plan.operations:
         argument = operation.argument

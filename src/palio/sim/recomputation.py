@@ -3,7 +3,7 @@
 Of each link u-v, what u has forwarded to v follows from what is in force on u's side of the tree:
 the filters of all clients there (with advertisements: those that intersect an advertisement in force
 on v's side); by covering, only those that no other of them covers. In a hierarchy only masters are
-told. What v holds from u is the same set, so both ends agree.
+told, and all. What v holds from u is the same set, so both ends agree.
 
 Filters are bits: bit i is the i-th class of equal filters, `above[i]` the classes that cover it.
 """
@@ -11,6 +11,7 @@ Filters are bits: bit i is the i-th class of equal filters, `above[i]` the class
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Filter
@@ -62,18 +63,31 @@ class Recomputation:
     def _compare(
         self, name: str, node: Node, heard: dict[str, int], told: dict[str, int]
     ) -> str | None:
-        for i, f in enumerate(self._representatives):
-            for word, actual, masks in (
-                ("subscribers", node.subscribers(f), heard),
-                ("forwards", node.forwards(f), told),
-            ):
-                expected = {peer for peer, mask in masks.items() if mask >> i & 1}
-                if actual != expected:
-                    return (
-                        f"router {name}: {word}({f}) is {named(actual)}, "
-                        f"and what clients want makes it {named(expected)}"
-                    )
+        """The first filter that a router should know otherwise than it does."""
+        router = node.router
+        assert router is not None
+        expected = self._by_class(heard, told)
+        for f in router.subscriptions:
+            actual = (set(router.subscribers(f)), set(router.forwards(f)))
+            right = expected.pop(self._classes.get(f, -1), (set(), set()))
+            if actual != right:
+                return f"router {name} has {shown(f, *actual)}; it should have {shown(f, *right)}"
+        for i, right in expected.items():
+            return f"router {name} lacks {shown(self._representatives[i], *right)}"
         return None
+
+    def _by_class(
+        self, heard: dict[str, int], told: dict[str, int]
+    ) -> dict[int, tuple[set[str], set[str]]]:
+        """Subscribers and forwards of each class of filters that a router is to know."""
+        found: dict[int, tuple[set[str], set[str]]] = {}
+        for place, masks in enumerate((heard, told)):
+            for peer, mask in masks.items():
+                while mask:
+                    bit = mask & -mask
+                    found.setdefault(bit.bit_length() - 1, (set(), set()))[place].add(peer)
+                    mask ^= bit
+        return found
 
     def _is_told(self, u: str, v: str) -> bool:
         """Does u forward subscriptions to v at all?"""
@@ -82,7 +96,7 @@ class Recomputation:
         return self._plan.routing != "flooding"
 
     def _forwarded(self, mask: int, offers: Iterable[Advertisement]) -> int:
-        if self._plan.advertisements:
+        if self._plan.advertisements and not self._plan.hierarchy:
             met = [
                 f for f in self._filters(mask) if any(intersects(a, f) for a in offers)
             ]  # a filter intersects what its cover intersects: hiding loses nothing
@@ -128,6 +142,11 @@ def sum_bits(masks: Iterable[int]) -> int:
     for mask in masks:
         total |= mask
     return total
+
+
+def shown(f: Filter, subscribers: AbstractSet[str], forwards: AbstractSet[str]) -> str:
+    """An item of a routing table, as the 2000 paper draws it: with two sets."""
+    return f"[{f}] subscribers {named(subscribers)} forwards {named(forwards)}"
 
 
 def named(peers: Iterable[str]) -> str:

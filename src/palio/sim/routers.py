@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from importlib import import_module
 from typing import Protocol, TypeAlias
 
@@ -17,9 +18,13 @@ class AnyRouter(Protocol):
 
     def step(self, event: Event) -> list[Send]: ...
 
-    def subscribers(self, filter: Filter) -> set[Peer]: ...
+    @property
+    def subscriptions(self) -> Iterable[Filter]:
+        """The filters of its routing table."""
 
-    def forwards(self, filter: Filter) -> set[Peer]: ...
+    def subscribers(self, filter: Filter) -> AbstractSet[Peer]: ...
+
+    def forwards(self, filter: Filter) -> AbstractSet[Peer]: ...
 
 
 MakeRouter: TypeAlias = Callable[[str, bool], AnyRouter]

@@ -29,7 +29,7 @@ class Wish(Generic[T]):
     __slots__ = ("applied", "item", "recalled", "revoked")
 
     def __init__(self, item: T) -> None:
-        self.item = item
+        self.item: T = item
         self.applied = FOREVER
         self.recalled = FOREVER
         self.revoked = FOREVER

@@ -9,6 +9,7 @@ published that must arrive wherever they are wanted.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from random import Random
 
 import msgspec
@@ -18,7 +19,7 @@ from palio.model.advertisement import Advertisement
 from palio.model.message import Message
 from palio.model.predicate import Constraint, Filter
 from palio.sim.network import Weather
-from palio.sim.operations import Argument, Operation, Plan, Verb, checked
+from palio.sim.operations import Operation, Plan, Verb, checked
 from palio.sim.routers import ROUTINGS
 
 TOPOLOGIES = ("tree", "line", "star", "hierarchy")
@@ -52,8 +53,6 @@ class Settings(msgspec.Struct, frozen=True):
         ):
             if value not in known:
                 raise PalioError(f"there is no {word} {value!r}; there are {', '.join(known)}")
-        if self.topology == "hierarchy" and self.advertisements:
-            raise PalioError("advertisements go to neighbours; a hierarchy has none: leave one out")
 
 
 def draw(settings: Settings, seed: int) -> Plan:
@@ -81,7 +80,7 @@ def draw(settings: Settings, seed: int) -> Plan:
 
 def _links(topology: str, names: list[str], random: Random) -> tuple[tuple[str, str], ...]:
     if topology == "line":
-        return tuple(zip(names, names[1:], strict=False))
+        return tuple(pairwise(names))
     if topology == "star":
         return tuple((names[0], name) for name in names[1:])
     return tuple((names[random.randrange(i)], names[i]) for i in range(1, len(names)))
@@ -139,14 +138,12 @@ class _Drawing:
 
     def _publish(self, client: str, time_us: int) -> Operation:
         """A message; with advertisements mostly one that the client has advertised."""
-        random = self._random
         message = self._message()
         for _ in range(20 if self._settings.advertisements else 0):
             if any(offer.matches(message) for offer in self._offers[client]):
                 break
             message = self._message()
-        argument: Argument = message
-        return Operation(time_us, Verb.PUBLISH, client, argument)
+        return Operation(time_us, Verb.PUBLISH, client, message)
 
     def _message(self) -> Message:
         random = self._random
