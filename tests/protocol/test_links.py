@@ -3,6 +3,7 @@ and never more memory than its limits say. The channel is a list of frames that 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -182,7 +183,7 @@ def test_retries_become_rarer() -> None:
         times.append(end.deadline_us)
         assert end.wake(end.deadline_us - 1) == []
         assert len(end.wake(end.deadline_us)) == 1
-    gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(times)]
     assert gaps == [10, 20, 40, 40, 40]
 
 

@@ -120,7 +120,9 @@ MUTANTS = [
 ]
 
 
-@pytest.mark.parametrize(("mutant", "kinds"), MUTANTS, ids=lambda value: getattr(value, "__name__", ""))
+@pytest.mark.parametrize(
+    ("mutant", "kinds"), MUTANTS, ids=lambda value: getattr(value, "__name__", "")
+)
 @pytest.mark.parametrize("base", ["plain", "covering"])
 def test_broken_routers_are_caught(base: str, mutant: type[Mutant], kinds: set[str]) -> None:
     if base == "covering":

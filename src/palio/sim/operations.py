@@ -191,6 +191,9 @@ def _setting(line: str) -> dict[str, object]:
     if word in ("weather", "limits"):
         kind = Weather if word == "weather" else Limits
         pairs = dict(_two(value, "=") for value in values)
+        for name in pairs.keys() - set(kind.__struct_fields__):
+            known = ", ".join(kind.__struct_fields__)
+            raise PalioError(f"there is no {name!r} in the {word}; there are {known}")
         return {word: msgspec.convert(pairs, kind, strict=False)}
     raise PalioError(
         f"a setting is one of seed N, routing {'|'.join(ROUTINGS)}, advertisements, hierarchy, "
