@@ -42,9 +42,6 @@ from palio.protocol.links import Limits
 from palio.sim.network import Weather
 from palio.sim.routers import ROUTINGS
 
-LIMITS = Limits(window=8, outbox=32)
-"""Small, so that long partitions fill them."""
-
 
 class Verb(StrEnum):
     SUBSCRIBE = "subscribe"
@@ -94,7 +91,7 @@ class Plan(msgspec.Struct, frozen=True):
     advertisements: bool = False
     hierarchy: bool = False
     weather: Weather = Weather()
-    limits: Limits = LIMITS
+    limits: Limits = Limits()
 
     @property
     def routers(self) -> tuple[str, ...]:
@@ -127,7 +124,7 @@ def ms(time_us: int) -> str:
 
 def parse_plan(text: str) -> Plan:
     """Read a scenario; an error names the line."""
-    fields: dict[str, object] = {"links": (), "clients": (), "limits": Limits()}
+    fields: dict[str, object] = {"links": (), "clients": ()}
     operations: list[Operation] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.partition("#")[0].strip() if raw.lstrip().startswith("#") else raw.strip()

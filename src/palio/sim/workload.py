@@ -18,6 +18,7 @@ from palio.errors import PalioError
 from palio.model.advertisement import Advertisement
 from palio.model.message import Message
 from palio.model.predicate import Constraint, Filter
+from palio.protocol.links import Limits
 from palio.sim.network import Weather
 from palio.sim.operations import Operation, Plan, Verb, checked
 from palio.sim.routers import ROUTINGS
@@ -73,6 +74,8 @@ def draw(settings: Settings, seed: int) -> Plan:
             duplicate=random.uniform(0, 0.2) if "duplicate" in settings.faults else 0.0,
             reorder=random.uniform(0, 0.3) if "reorder" in settings.faults else 0.0,
         ),
+        # Small, so that partitions fill an outbox, and bursts a window.
+        limits=Limits(window=random.choice((2, 8)), outbox=random.choice((8, 32))),
     )
     operations = _Drawing(settings, plan, random).operations()
     return checked(msgspec.structs.replace(plan, operations=tuple(operations)))
