@@ -10,7 +10,17 @@ import pytest
 
 from palio.model.predicate import Filter
 from palio.protocol.links import Link
-from palio.routing.packets import Event, Publish, Received, Restate, Role, Send, Unsubscribe
+from palio.routing.packets import (
+    Advertise,
+    Event,
+    Publish,
+    Received,
+    Restate,
+    Role,
+    Send,
+    Unadvertise,
+    Unsubscribe,
+)
 from palio.sim import node
 from palio.sim.disk import Disk
 from palio.sim.operations import parse_plan
@@ -100,6 +110,25 @@ class Raises(Mutant):
         return sends
 
 
+class IgnoresAdvertisements(Mutant):
+    def step(self, event: Event) -> list[Send]:
+        if isinstance(event, Received) and isinstance(event.packet, Advertise):
+            return []
+        return super().step(event)
+
+
+class ForgetsOtherAdvertisements(Mutant):
+    """Those that an advertisement which is taken back had hidden, or that it covers."""
+
+    def change(self, event: Event, sends: list[Send]) -> list[Send]:
+        return [
+            Send(send.peer, Unadvertise(send.packet.advertisement))
+            if isinstance(send.packet, Unadvertise)
+            else send
+            for send in sends
+        ]
+
+
 def is_message(send: Send) -> bool:
     return isinstance(send.packet, Publish)
 
@@ -131,11 +160,28 @@ def test_broken_routers_are_caught(base: str, mutant: type[Mutant], kinds: set[s
     caught(base, kinds, lambda name, advertisements: mutant(make(name, advertisements)))
 
 
+@pytest.mark.parametrize("mutant", [IgnoresAdvertisements, ForgetsOtherAdvertisements])
+@pytest.mark.parametrize("base", ["plain", "covering"])
+def test_routers_that_lose_advertisements_are_caught(base: str, mutant: type[Mutant]) -> None:
+    if base == "covering":
+        pytest.importorskip("palio.routing.router")
+    make = router_maker(base)
+
+    def broken(name: str, advertisements: bool) -> AnyRouter:
+        return mutant(make(name, advertisements))
+
+    caught(base, {"lost", "state"}, broken, advertisements=True)
+
+
 def caught(
-    routing: str, kinds: set[str], make: Callable[[str, bool], AnyRouter] | None = None
+    routing: str,
+    kinds: set[str],
+    make: Callable[[str, bool], AnyRouter] | None = None,
+    *,
+    advertisements: bool = False,
 ) -> None:
     """Some seed fails by one of the checkers, and shrinks to a text that fails in the same way."""
-    settings = Settings(routers=8, operations=60, faults=FAULTS, routing=routing)
+    settings = Settings(8, "tree", 60, FAULTS, routing, advertisements)
     plans = (draw(settings, seed) for seed in range(SEEDS_MAX))
     plan = next(plan for plan in plans if run(plan, make).kind is not None)
     short = shrunk(plan, make)

@@ -111,7 +111,7 @@ class World:
     def _verdict(self, kind: str | None, text: str) -> Verdict:
         self.totals.frames = self._network.frames
         if kind is not None:
-            text = f"at {ms(self._clock.now_us)} ms: {text}"
+            text = f"at {ms(self._clock.now_us - START_US)} ms: {text}"
             self._note(f"violation {text}")
         return Verdict(self._plan.seed, kind, text, self.totals)
 
