@@ -100,25 +100,26 @@ class Masks(NamedTuple):
 class Crowds(NamedTuple):
     """Crowded keys: those of `Pivots` with many candidates, when the interfaces are few.
 
-    Their filters of two constraints are decided by groups, all of a group with one search: a group
-    has the second constraints of one name, operator and domain, as keys with words like `Masks`. The
-    other candidates are walked for the interfaces only that have not been reached by then.
+    Under such a key the candidates lie by their second constraint. Those that have one name, operator
+    and domain are a group, with sorted keys and words as in `Masks`: one search finds all that a
+    value satisfies. For filters of two constraints the words are the answer; for longer ones they
+    tell whose candidates are there.
 
-        entries   [carrier = 3 | carrier = 3 | carrier = 7 | delay > 9]  [0 | 0 | 0 | 5 | 8 | 8]
-        groups     carrier =: 3, 7                          delay >: 9    |           |   |       |
-        runs                                                              0           5   8       end
+        entries   [carrier = 3 | carrier = 3 | carrier = 7]  [carrier = 7 | delay > 5 | delay > 9] [...]
+        groups     two constraints: carrier =                 longer: carrier =, delay >         others
+        keys       3             .             7               7             5           9
+        first      |                           |               |             |           |
     """
 
     at: Ints  # int32: key -> crowded keys before it; empty when there are none
     key: Ints  # int32: which keys are crowded
-    groups_at: Ints  # int32: crowded key -> groups
+    groups_at: Ints  # int32, two for each: its groups of two constraints, then of more
     head: Ints  # int32: name, operator and domain of a group
     keys_at: Ints  # int32: group -> keys
     keys: Ints  # int64
     words: Ints  # uint64: bits of interfaces for each key, united along rays
-    runs_at: Ints  # int32: crowded key -> runs
-    run: Ints  # int32: where entries of an interface begin; behind the last of a key, where they end
-    owners: Ints  # uint64: bits of the interfaces that have a run, for each crowded key
+    first: Ints  # int32: key -> entries
+    others: Ints  # int32: where the entries begin that are in no group
 
 
 class Batch(NamedTuple):

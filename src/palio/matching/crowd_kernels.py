@@ -1,7 +1,7 @@
 """The kernels of crowded keys: plain loops over `arrays.Crowds`.
 
-`survey` and `settle_in` make the groups and runs of a table; `unite` takes all filters of two
-constraints under the crowded keys that a row hits, `spread` gives the candidates that are left.
+`survey` and `settle_in` make the groups of a table. For a row, `unite` takes all filters of two
+constraints under the crowded keys that it hits, and `spread` gives the candidates that are left.
 """
 
 from __future__ import annotations
@@ -17,80 +17,92 @@ from palio.matching.jit import borrowing
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
+OTHER = 2
 
 
 @borrowing
-def is_pair(head: int) -> bool:
-    """Is this the only constraint besides the pivot, and one that keys are sorted for?"""
+def part_of(head: int) -> int:
+    """Where an entry lies among those of its key: filters of two constraints, longer ones, and
+    OTHER, whose second constraint is none that keys are sorted for."""
     op = (head >> OP_SHIFT) & 15
-    return head & 1 != 0 and op <= GE and op != NE
+    if op > GE or op == NE:
+        return OTHER
+    return 0 if head & 1 else 1
 
 
 @borrowing
-def survey(pivots: Any, least: int, width: int, per_entry: int, found: Any) -> None:
-    """For each crowded key, the numbers of its groups, of the keys in them, and of runs and one.
+def survey(pivots: Any, least: int, width: int, words_max: int, found: Any) -> None:
+    """For each crowded key, how many groups it has of two constraints, and of more, and how many
+    keys in them; `found` is of zeros.
 
-    `found` is of zeros. A key is crowded when it has at least so many entries, which lie as groups
-    and runs need it, and when the words of its groups are not too many for each entry.
+    A key is crowded when it has at least so many entries, they lie in the order that groups need,
+    and for each entry the groups take no more than so many words.
     """
     entries, entries_at = pivots.entries, pivots.entries_at
     for k in range(len(entries_at) - 1):
-        e, end = entries_at[k], entries_at[k + 1]
-        if end - e < least:
+        low, high = entries_at[k], entries_at[k + 1]
+        if high - low < least:
             continue
-        groups, keys, runs, is_sorted = 0, 0, 0, True
-        head, key, owner = -1, np.int64(0), -1
-        while e < end and is_pair(entries[e, 2]):
-            other = unpack(entries[e, 3], entries[e, 4])
+        pairs, longer, keys, is_sorted = 0, 0, 0, True
+        part, head, key = 0, -1, np.int64(0)
+        for e in range(low, high):
+            own, own_key = part_of(entries[e, 2]), unpack(entries[e, 3], entries[e, 4])
+            if own != part:
+                is_sorted &= own > part
+                part, head = own, -1
+            if part == OTHER:
+                continue
             if entries[e, 2] != head:
                 is_sorted &= entries[e, 2] > head
-                groups += 1
+                pairs += part == 0
+                longer += part == 1
                 keys += 1
-            elif other != key:
-                is_sorted &= other > key
+            elif own_key != key:
+                is_sorted &= own_key > key
                 keys += 1
-            head, key = entries[e, 2], other
-            e += 1
-        while e < end:
-            is_sorted &= entries[e, 0] >= owner and not is_pair(entries[e, 2])
-            runs += entries[e, 0] != owner
-            owner = entries[e, 0]
-            e += 1
-        if is_sorted and keys * width <= per_entry * (end - entries_at[k]):
-            found[k, 0], found[k, 1], found[k, 2] = groups, keys, runs + 1
+            head, key = entries[e, 2], own_key
+        if is_sorted and keys * width <= words_max * (high - low):
+            found[k, 0], found[k, 1], found[k, 2] = pairs, longer, keys
 
 
 @borrowing
 def settle_in(pivots: Any, width: int, crowds: Any) -> None:
-    """Fill the groups and runs; their numbers are in place, and words and owners are of zeros."""
+    """Fill the groups; their numbers are in place, and words are of zeros."""
     entries, entries_at = pivots.entries, pivots.entries_at
-    keys, words, owners, run = crowds.keys, crowds.words, crowds.owners, crowds.run
+    heads, keys_at, keys = crowds.head, crowds.keys_at, crowds.keys
+    words, first = crowds.words, crowds.first
     g = at = -1
     for c in range(len(crowds.key)):
         e, end = entries_at[crowds.key[c]], entries_at[crowds.key[c] + 1]
         head = -1
-        while e < end and is_pair(entries[e, 2]):
-            key = unpack(entries[e, 3], entries[e, 4])
+        while e < end and part_of(entries[e, 2]) != OTHER:
+            key, owner = unpack(entries[e, 3], entries[e, 4]), entries[e, 0]
             if entries[e, 2] != head:
                 head = entries[e, 2]
                 g += 1
                 at += 1
-                crowds.head[g], crowds.keys_at[g], keys[at] = head, at, key
+                heads[g], keys_at[g], keys[at], first[at] = head, at, key, e
             elif key != keys[at]:
                 at += 1
-                keys[at] = key
-            words[at * width + (entries[e, 0] >> 6)] |= ONE << np.uint64(entries[e, 0] & 63)
+                keys[at], first[at] = key, e
+            words[at * width + (owner >> 6)] |= ONE << np.uint64(owner & 63)
             e += 1
-        r, owner = crowds.runs_at[c], -1
-        while e < end:
-            if entries[e, 0] != owner:
-                owner = entries[e, 0]
-                owners[c * width + (owner >> 6)] |= ONE << np.uint64(owner & 63)
-                run[r] = e
-                r += 1
-            e += 1
-        run[r] = end
-    crowds.keys_at[g + 1] = at + 1
+        crowds.others[c] = e
+    keys_at[g + 1] = at + 1
+
+
+@borrowing
+def satisfied(crowds: Any, batch: Any, slot: Any, g: int) -> tuple[int, int, int]:
+    """The keys of a group that a row satisfies, and the one of them where the words of all are."""
+    head = crowds.head[g]
+    j, domain = slot[head >> NAME_SHIFT] - 1, (head >> DOMAIN_SHIFT) & 7
+    if j < 0 or not can_compare(batch.type[j], domain):
+        return 0, 0, 0
+    op = (head >> OP_SHIFT) & 15
+    floor = batch.float_floor[j] if domain == FLOAT else batch.floor[j]
+    place = batch.float_place[j] if domain == FLOAT else batch.place[j]
+    a, b = span(op, crowds.keys, crowds.keys_at[g], crowds.keys_at[g + 1], floor, place)
+    return a, b, b - 1 if op == GT or op == GE else a
 
 
 @borrowing
@@ -100,25 +112,13 @@ def unite(
 ) -> int:
     """Set the bits of the filters of two constraints under these crowded keys: a search for each
     group. Returns how many interfaces are matched."""
-    heads, keys_at, keys, words = crowds.head, crowds.keys_at, crowds.keys, crowds.words
-    types, floors, places = batch.type, batch.floor, batch.place
-    float_floors, float_places = batch.float_floor, batch.float_place
+    groups_at, words = crowds.groups_at, crowds.words
     for i in range(count):
         c = crowded[i]
-        for g in range(crowds.groups_at[c], crowds.groups_at[c + 1]):
-            head = heads[g]
-            j, domain = slot[head >> NAME_SHIFT] - 1, (head >> DOMAIN_SHIFT) & 7
-            if j < 0 or not can_compare(types[j], domain):
-                continue
-            op = (head >> OP_SHIFT) & 15
-            floor = float_floors[j] if domain == FLOAT else floors[j]
-            place = float_places[j] if domain == FLOAT else places[j]
-            a, b = span(op, keys, keys_at[g], keys_at[g + 1], floor, place)
-            if a == b:
-                continue
-            at = (b - 1 if op == GT or op == GE else a) * width
-            for w in range(width):
-                new = words[at + w] & ~bits[w]
+        for g in range(groups_at[2 * c], groups_at[2 * c + 1]):
+            a, b, at = satisfied(crowds, batch, slot, g)
+            for w in range(width if a < b else 0):
+                new = words[at * width + w] & ~bits[w]
                 bits[w] |= new
                 matched += population(new)
         if matched >= reach:
@@ -128,31 +128,31 @@ def unite(
 
 @borrowing
 def spread(
-    crowds: Any, crowded: Any, done: int, count: int, width: int, bits: Any, ranges: Any, noted: int
+    pivots: Any, crowds: Any, batch: Any, slot: Any, crowded: Any, done: int, count: int, width:
+    int, bits: Any, ranges: Any, noted: int,
 ) -> tuple[int, int]:
-    """Note the other candidates under crowded keys [done, count), of interfaces not matched yet.
+    """Note the longer filters under crowded keys [done, count) whose second constraint holds, unless
+    their interfaces are all matched, and those that are in no group.
 
     Returns the crowded keys that are done, as many as there is room for, and the ranges noted.
     """
-    runs_at, run, owners = crowds.runs_at, crowds.run, crowds.owners
+    groups_at, words, first = crowds.groups_at, crowds.words, crowds.first
     while done < count:
         c = crowded[done]
-        r = runs_at[c]
-        if noted + runs_at[c + 1] - r > len(ranges):
+        low, high = groups_at[2 * c + 1], groups_at[2 * c + 2]
+        if noted + high - low + 1 > len(ranges):
             break
-        for w in range(width):
-            all_here = owners[c * width + w]
-            left = all_here & ~bits[w]
-            while left != ZERO:
-                below = (left & (~left + ONE)) - ONE
-                own = r + population(all_here & below)
-                if noted and ranges[noted - 1, 1] == run[own]:
-                    ranges[noted - 1, 1] = run[own + 1]
-                else:
-                    ranges[noted, 0] = run[own]
-                    ranges[noted, 1] = run[own + 1]
-                    noted += 1
-                left &= left - ONE
-            r += population(all_here)
+        for g in range(low, high):
+            a, b, at = satisfied(crowds, batch, slot, g)
+            missing = ZERO
+            for w in range(width if a < b else 0):
+                missing |= words[at * width + w] & ~bits[w]
+            if missing != ZERO:
+                ranges[noted, 0] = first[a]
+                ranges[noted, 1] = first[b] if b < crowds.keys_at[high] else crowds.others[c]
+                noted += 1
+        ranges[noted, 0] = crowds.others[c]
+        ranges[noted, 1] = pivots.entries_at[crowds.key[c] + 1]
+        noted += ranges[noted, 0] < ranges[noted, 1]
         done += 1
     return done, noted

@@ -17,7 +17,7 @@ import numpy as np
 from palio.matching import codes
 from palio.matching.arrays import Pivots, Strings
 from palio.matching.columns import Columns, Ints
-from palio.matching.crowds import walking_order
+from palio.matching.crowds import order_within
 from palio.matching.likelihood import Constraints, guess
 from palio.matching.masks import are_few
 from palio.matching.text_kernels import build_hash
@@ -153,7 +153,7 @@ def _assemble(
     if are_few(len(columns.interfaces), is_once):
         next_inline = inline[(np.cumsum(rest_size) - rest_size)[other_filters]]
         own_key, owner = np.cumsum(new_key)[~is_single], columns.owner[other_filters]
-        other_filters = other_filters[walking_order(own_key, owner, next_inline)]
+        other_filters = other_filters[order_within(own_key, owner, next_inline)]
     names = name[directories]
     known = np.flatnonzero(names >= 0)
     missing = np.flatnonzero(kind[directories] == codes.ABSENT)

@@ -306,7 +306,9 @@ def forward(
                 matched = unite(crowds, batch, slot, crowded, gathered, width, bits, matched, reach)
             done = 0
             while (noted or done < gathered) and matched < reach:
-                done, noted = spread(crowds, crowded, done, gathered, width, bits, ranges, noted)
+                done, noted = spread(
+                    pivots, crowds, batch, slot, crowded, done, gathered, width, bits, ranges, noted
+                )
                 matched = check(
                     pivots, strings, batch, slot, bits, summary, ranges, noted, matched, reach,
                     copying, rows_out,

@@ -116,8 +116,7 @@ def forward_one(
     texts = unresolved(strings, batch.text_begin)
     none = np.empty(0, np.int32)
     crowds = Crowds(  # all entries are walked
-        none, none, none, none, none, np.empty(0, np.int64), np.empty(0, np.uint64), none, none,
-        np.empty(0, np.uint64),
+        none, none, none, none, none, np.empty(0, np.int64), np.empty(0, np.uint64), none, none
     )
     ranges = np.empty((ranges_max(pivots, none, batch, 0, count, texts.limits[1]), 2), np.int64)
     ends = np.zeros(1, np.int64)
