@@ -44,7 +44,7 @@ def survey(pivots: Any, least: int, width: int, words_max: int, found: Any) -> N
         if high - low < least:
             continue
         pairs, longer, keys, is_sorted = 0, 0, 0, True
-        part, head, key = 0, -1, np.int64(0)
+        part, head, key = 0, -1, 0
         for e in range(low, high):
             own, own_key = part_of(entries[e, 2]), unpack(entries[e, 3], entries[e, 4])
             if own != part:

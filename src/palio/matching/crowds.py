@@ -64,3 +64,8 @@ def build_crowds(pivots: Pivots, interfaces: int) -> Crowds:
     kinds = ((crowds.head >> codes.OP_SHIFT) & 15).astype(np.uint8)
     mask_kernels.unite_rays(kinds, crowds.keys_at, width, crowds.words)
     return crowds
+
+
+def grouped(pivots: Pivots, crowds: Crowds) -> int:
+    """How many entries are in groups."""
+    return int((crowds.others - pivots.entries_at[crowds.key]).sum())

@@ -98,8 +98,8 @@ class PivotEngine:
         self.strings = strings
         self.pivots = pivots
         self._masks = build_masks(pivots, interfaces)
-        self._walked = without_singles(pivots) if self._masks else pivots
-        self.crowds = build_crowds(self._walked, interfaces) if self._masks else no_crowds()
+        self.walked = without_singles(pivots) if self._masks else pivots
+        self.crowds = build_crowds(self.walked, interfaces) if self._masks else no_crowds()
         self.sample = sample  # that chose the pivots, if there was one
         self._positions = {name: i for i, name in enumerate(names)}
         self._interfaces = interfaces
@@ -186,7 +186,7 @@ class PivotEngine:
                         self._masks, self.strings, batch, texts, first, last, slot
                     )
             done = pivot_kernels.forward(
-                self._walked, self.crowds, self.strings, batch, texts, first, row, last,
+                self.walked, self.crowds, self.strings, batch, texts, first, row, last,
                 self._interfaces, reach, copying, reached, is_done, slot, bits, summary, ranges,
                 crowded, ends, out,
             )  # fmt: skip
