@@ -5,8 +5,8 @@ message anyway. Under such a key filters are filed once more, by their second co
 two constraints are decided by one search for each kind, and of the others only those are verified
 whose second constraint holds, of interfaces that are still missing. `arrays` draws it.
 
-Compiling puts the entries of each key in the order that this needs (`order_within`); the groups are
-derived from it when an engine is made, and not kept in the file. A key whose entries lie in another
+Compiling puts the entries of such keys in the order that this needs (`order_within`); the groups
+are derived from it when an engine is made, and not kept in the file. A key whose entries lie in another
 order, in a file made by an earlier version, is walked as a whole.
 """
 
@@ -23,7 +23,15 @@ _WORDS_MAX = 8  # of groups, for each entry of a key: with many interfaces words
 
 
 def order_within(keys: Ints, owner: Ints, packed: Ints) -> Ints:
-    """An order of entries within their keys; `packed` is the constraint behind the pivot."""
+    """An order of entries within their keys, which are numbered and ascend; `packed` is the
+    constraint behind the pivot. Where there is no crowd, all stay where they are."""
+    order = np.arange(len(keys))
+    many = np.flatnonzero((np.bincount(keys, minlength=1) >= CROWD)[keys])
+    order[many] = many[_by_second(keys[many], owner[many], packed[many])]
+    return order
+
+
+def _by_second(keys: Ints, owner: Ints, packed: Ints) -> Ints:
     head = packed[:, 0]
     op = (head >> codes.OP_SHIFT) & 15
     part = np.where(head & 1, 0, 1)
