@@ -36,7 +36,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from palio.errors import InvalidFile, InvalidTopology
-from palio.routing.trees import Node, SourceTree
+from palio.routing.trees import Node, SourceTree, length
 
 Edge: TypeAlias = tuple[Node, Node] | tuple[Node, Node, float]
 
@@ -79,6 +79,7 @@ class Topology:
                     f"the edge {u!r}, {v!r}: its weight {weight!r} vanishes beside the largest, "
                     f"{max(weights.values())!r}; give weights of comparable size"
                 )
+        self._of_link = {(u, v): count for (u, v, _), count in zip(self.edges, units, strict=True)}
         self._links = _links(self.edges, units, self._numbers)
         self._graph = csr_array(
             (self._links.units, self._links.begin, np.append(self._links.first, len(units) * 2)),
@@ -158,6 +159,14 @@ class Topology:
         start, stop = self._graph.indptr[at : at + 2]
         return tuple(self.nodes[i] for i in self._links.begin[start:stop])
 
+    def units(self, u: Node, v: Node) -> int:
+        """How long the link between two neighbours is, in whole units; see `length`."""
+        return self._of_link[(u, v) if u < v else (v, u)]
+
+    def length(self, units: int) -> float:
+        """A number of units as the weights count."""
+        return length(units, self._decimals)
+
     def distance(self, u: Node, v: Node) -> float:
         """The length of the shortest paths between two nodes."""
         return self.tree(u).distance(v)
@@ -220,8 +229,8 @@ class Topology:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
         """Distances in units, and which links lie on a shortest path, a row a source."""
         units = dijkstra(self._graph, directed=True, indices=sources)
-        begin, end, length, _ = self._links
-        return units, units[:, begin] + length == units[:, end]
+        begin, end, lengths, _ = self._links
+        return units, units[:, begin] + lengths == units[:, end]
 
 
 def _add(weights: dict[tuple[Node, Node], float], edge: Any, place: str) -> None:
