@@ -51,6 +51,7 @@ class Disjunctions:
         if known is None:
             kept = self._kept(mask)
             known = self._amounts[mask] = Amount(
+                entries=int(bool(kept)),
                 predicates=int(bool(kept)),
                 constraints=sum(len(self._filters[i]) for i in kept),
                 predicate_bits=sum(self._bits[i] for i in kept),

@@ -11,7 +11,7 @@ is N(u), I_u is the identity and R_u is 1.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -96,18 +96,20 @@ class IPS(Scheme):
         return found
 
     def stored(self) -> dict[Node, Amount]:
-        nodes: defaultdict[Node, Amount] = defaultdict(Amount)
+        """Equal disjunctions for one next hop are stored once, as the paper's tree analysis has it;
+        entries refer to them."""
+        nodes: dict[Node, Amount] = {}
         name_bits = identifier_bits(len(self.net))
         for u, headers in enumerate(self._headers):
-            node = self.net.nodes[u]
             stands_for = {h: self._classes.representative(u, h) for h in headers}
-            for i in set(stands_for.values()):
-                for _, mask in self._behind(u, i):
-                    nodes[node] += self._disjunctions.amount(mask)
-            renamed = sum(h != i for h, i in stands_for.items())  # I_u, where it is not the identity
+            found = [entry for i in set(stands_for.values()) for entry in self._behind(u, i)]
+            amounts = (self._disjunctions.amount(mask) for _, mask in set(found))
+            kept = sum(amounts, Amount())
+            renamed = sum(h != i for h, i in stands_for.items())  # I_u, where not the identity
             rewritten = {i: self._is_rewritten(u, i) for i in stands_for.values() if i != u}
-            varied = len(rewritten) if len(set(rewritten.values())) > 1 else 0  # R_u, if not constant
-            nodes[node] += Amount(identifier_bits=2 * name_bits * renamed + varied)
+            varied = len(set(rewritten.values())) > 1  # R_u is no constant: a bit each
+            bits = name_bits * (2 * renamed + len(found)) + len(rewritten) * varied
+            nodes[self.net.nodes[u]] = replace(kept, entries=len(found), identifier_bits=bits)
         return nodes
 
     def formula_bits(self) -> float:

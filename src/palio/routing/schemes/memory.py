@@ -23,8 +23,10 @@ _OPERATOR_BITS, _TYPE_BITS, _NUMBER_BITS = 4, 3, 64
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How much is stored. `predicates` are entries with a predicate: a disjunction is one."""
+    """How much is stored. An entry says which predicate holds for a header and a next hop; a
+    disjunction is one predicate, and entries of one processor may share it (iPS)."""
 
+    entries: int = 0
     predicates: int = 0
     constraints: int = 0
     predicate_bits: int = 0
@@ -36,6 +38,7 @@ class Amount:
 
     def __add__(self, other: Amount) -> Amount:
         return Amount(
+            self.entries + other.entries,
             self.predicates + other.predicates,
             self.constraints + other.constraints,
             self.predicate_bits + other.predicate_bits,
@@ -55,6 +58,10 @@ class Memory:
     @classmethod
     def of(cls, nodes: Mapping[Node, Amount], formula_bits: float) -> Memory:
         return cls(sum(nodes.values(), Amount()), nodes, formula_bits)
+
+    @property
+    def entries(self) -> int:
+        return self.total.entries
 
     @property
     def predicates(self) -> int:
