@@ -30,7 +30,7 @@ each_scheme = pytest.mark.parametrize("name", networks.EVERY_SCHEME)
 any_network = networks.situations(networks.networks())
 unique_paths = networks.situations(networks.networks(networks.fine_weights))
 trees = networks.networks(loops=False)
-some = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+some = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def shape(delivery: Delivery) -> list[tuple[Any, Any]]:
@@ -242,7 +242,7 @@ def test_disjunctions_are_those_of_reduce(parts: list[Predicate], data: st.DataO
     assert made.amount(mask).constraints == expected.size
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(networks.situations(networks.networks(nodes_max=8)))
 def test_fewest_packets_are_those_of_brute_force(situation: Any) -> None:
     net, predicates, source, message = situation
