@@ -17,7 +17,16 @@ EVERY_SCHEME = ("PSF", "iPS", "PIF", "DRP")
 PREDICATES = [
     parse(text)
     for text in (
-        *("x > 0", "x > 1", "x < 2", "x = 1", "y = 1", "y = 2", "x > 0 AND y = 1", "x >= 0 OR y > 3"),
+        *(
+            "x > 0",
+            "x > 1",
+            "x < 2",
+            "x = 1",
+            "y = 1",
+            "y = 2",
+            "x > 0 AND y = 1",
+            "x >= 0 OR y > 3",
+        ),
         *("x = 3 OR x = 1 AND y < 3", "s LIKE 'a%'", "s = 'ab' AND x > 1", "y IS NULL", "FALSE"),
     )
 ]

@@ -182,9 +182,7 @@ def test_ips_classes_are_those_of_the_definition(net: Topology) -> None:
     ips = scheme("iPS", net, dict.fromkeys(net.nodes, "x = 1"))
     assert isinstance(ips, IPS)
     seen = {
-        u: {
-            v: {w: net.tree(v).descendants(w) for w in net.tree(v).children(u)} for v in net.nodes
-        }
+        u: {v: {w: net.tree(v).descendants(w) for w in net.tree(v).children(u)} for v in net.nodes}
         for u in net.nodes
     }
     for u in net.nodes:

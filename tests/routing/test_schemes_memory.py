@@ -90,7 +90,10 @@ def test_totals_are_sums_and_advantage_saves(family: str) -> None:
     net = FAMILIES[family]
     nested = {x: f"x > {i}" for i, x in enumerate(net.nodes)}
     for name in ("PSF", "iPS", "PIF", "DRP"):
-        without, measured = scheme(name, net, apart(net)).memory(), scheme(name, net, nested).memory()
+        without, measured = (
+            scheme(name, net, apart(net)).memory(),
+            scheme(name, net, nested).memory(),
+        )
         assert measured.predicates == sum(a.predicates for a in measured.nodes.values())
         assert measured.bits == sum(a.bits for a in measured.nodes.values())
         assert set(measured.nodes) == set(net.nodes)
@@ -128,4 +131,12 @@ def test_bits_of_predicates(text: str, bits: int) -> None:
 
 
 def test_identifiers() -> None:
-    assert [memory.identifier_bits(n) for n in (2, 3, 4, 5, 1000, 1024, 1025)] == [1, 2, 2, 3, 10, 10, 11]
+    assert [memory.identifier_bits(n) for n in (2, 3, 4, 5, 1000, 1024, 1025)] == [
+        1,
+        2,
+        2,
+        3,
+        10,
+        10,
+        11,
+    ]

@@ -69,7 +69,9 @@ def test_unique_paths_are_unique(net: Topology) -> None:
 
 def test_distances_are_sums_of_decimals() -> None:
     """0.1 + 0.2 is 0.3: the two ways are equally long, and the smaller parent wins."""
-    net = Topology.from_edges([("a", "b", 0.1), ("b", "c", 0.2), ("a", "d", 0.15), ("d", "c", 0.15)])
+    net = Topology.from_edges(
+        [("a", "b", 0.1), ("b", "c", 0.2), ("a", "d", 0.15), ("d", "c", 0.15)]
+    )
     assert net.distance("a", "c") == 0.3
     assert net.towards("a", "c") == ("b", "d")
     assert net.tree("a").path("c") == ["a", "b", "c"]
@@ -129,7 +131,7 @@ def test_unknown_nodes_are_told() -> None:
     ]
     for ask in asked:
         for node in (10, "a", [], None):
-            with pytest.raises(InvalidTopology, match="no processor .* in this network"):
+            with pytest.raises(InvalidTopology, match=r"no processor .* in this network"):
                 ask(node)
     with pytest.raises(InvalidTopology, match=r"there are 1, 2, 3, 4, 5, 6, \.\.\.$"):
         net.number(0)
@@ -211,7 +213,11 @@ def test_random_families_depend_on_the_seed() -> None:
 
 
 def test_families_need_enough_nodes() -> None:
-    for make in (lambda: generators.line(1), lambda: generators.ring(2), lambda: generators.grid(1, 1)):
+    for make in (
+        lambda: generators.line(1),
+        lambda: generators.ring(2),
+        lambda: generators.grid(1, 1),
+    ):
         with pytest.raises(InvalidTopology, match="too small"):
             make()
 

@@ -16,25 +16,29 @@ if TYPE_CHECKING:
     from random import Random
 
 # The drawing is lost; these links and weights make every sentence about it true (tests/paper).
-_FIGURE_1 = {
-    **{(1, 2): 4, (2, 3): 1, (3, 4): 4},
-    **{(1, 5): 1, (1, 6): 2, (2, 6): 1, (3, 7): 4, (4, 8): 1},
-    **{(6, 7): 1, (7, 8): 1},
-    **{(5, 9): 1, (6, 9): 1, (7, 10): 2, (7, 11): 1, (8, 12): 1},
-    **{(9, 10): 1, (10, 11): 4, (11, 12): 3},
-}
+_FIGURE_1 = [
+    *((1, 2, 4), (2, 3, 1), (3, 4, 4)),
+    *((1, 5, 1), (1, 6, 2), (2, 6, 1), (3, 7, 4), (4, 8, 1)),
+    *((6, 7, 1), (7, 8, 1)),
+    *((5, 9, 1), (6, 9, 1), (7, 10, 2), (7, 11, 1), (8, 12, 1)),
+    *((9, 10, 1), (10, 11, 4), (11, 12, 4)),
+]
 
 
 def figure_1() -> Topology:
     """Figures 1 and 2 of the 2006 paper, reconstructed; its shortest paths are unique.
 
-        1 ─4─ 2 ─1─ 3 ─4─ 4
-        │1 ╲2 │1    │4    │1      5 and 6 have no link, nor have 6 and 10;
-        5     6 ─1─ 7 ─1─ 8       6─9 is 1, 7─10 is 2
-        │1 ╱1    ╱2 │1    │1
-        9 ─1─ 10 ─4─ 11 ─3─ 12
+    1 ──4── 2 ──1── 3 ──4── 4
+    │ ╲     │       │       │
+    1   2   1       4       1
+    │     ╲ │       │       │
+    5       6 ──1── 7 ──1── 8
+    │     ╱       ╱ │       │
+    1   1       2   1       1
+    │ ╱       ╱     │       │
+    9 ──1── 10 ─4── 11 ─4── 12
     """
-    return Topology.from_edges((u, v, weight) for (u, v), weight in _FIGURE_1.items())
+    return Topology.from_edges(_FIGURE_1)
 
 
 def figure_3() -> Topology:
@@ -44,8 +48,9 @@ def figure_3() -> Topology:
 
 def figure_4() -> Topology:
     """The links of figure 1 with two equally long ways from 5 to 7, by 1 and by 9 (2006, 3.4)."""
-    tied = {**_FIGURE_1, (1, 6): 1}
-    return Topology.from_edges((u, v, weight) for (u, v), weight in tied.items())
+    return Topology.from_edges(
+        (u, v, 1 if (u, v) == (1, 6) else weight) for u, v, weight in _FIGURE_1
+    )
 
 
 def line(nodes: int) -> Topology:
@@ -82,9 +87,7 @@ def balanced_tree(nodes: int, children: int = 2) -> Topology:
 
 def random_tree(nodes: int, rng: Random) -> Topology:
     """Every node joins one that is there, each as likely as the others."""
-    return Topology.from_edges(
-        (i, rng.randrange(1, i)) for i in range(2, _at_least(2, nodes) + 1)
-    )
+    return Topology.from_edges((i, rng.randrange(1, i)) for i in range(2, _at_least(2, nodes) + 1))
 
 
 def power_law(nodes: int, rng: Random, links: int = 2) -> Topology:
@@ -118,9 +121,7 @@ def internet(
 
 def reweighted(net: Topology, rng: Random, decimals: int = 6) -> Topology:
     """The same links with random weights from 1 to 2, so that equally long ways are rare."""
-    return Topology.from_edges(
-        (u, v, round(1 + rng.random(), decimals)) for u, v, _ in net.edges
-    )
+    return Topology.from_edges((u, v, round(1 + rng.random(), decimals)) for u, v, _ in net.edges)
 
 
 def _attached(nodes: int, links: int, rng: Random) -> Iterable[tuple[int, int]]:

@@ -269,7 +269,9 @@ def _add(weights: dict[tuple[Node, Node], float], edge: Any, place: str) -> None
 
 def _read_edge(words: list[str], place: str) -> tuple[str, str, float]:
     if len(words) not in (2, 3):
-        raise InvalidTopology(f"{place}: {len(words)} words; write `node node` and perhaps a weight")
+        raise InvalidTopology(
+            f"{place}: {len(words)} words; write `node node` and perhaps a weight"
+        )
     try:
         weight = float(words[2]) if len(words) == 3 else 1.0
     except ValueError:

@@ -1,7 +1,7 @@
 """The routing schemes of the 2006 paper on any network: PSF, iPS, PIF, DRP.
 
-    topology, predicates ──scheme──▶ Scheme ──deliver──▶ Delivery ──is_ideal, ...──▶ True or False
-                                       └─────memory────▶ Memory
+topology, predicates ──scheme──▶ Scheme ──deliver──▶ Delivery ──is_ideal, ...──▶ True or False
+                                   └─────memory────▶ Memory
 """
 
 from __future__ import annotations

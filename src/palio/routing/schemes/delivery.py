@@ -92,9 +92,7 @@ def is_correct(delivery: Delivery) -> bool:
 def is_latency_minimal(delivery: Delivery) -> bool:
     """Everyone interested gets it, and as early as the network admits."""
     distance = delivery.net.tree(delivery.source).distance
-    return is_correct(delivery) and all(
-        late == distance(x) for x, late in delivery.latency.items()
-    )
+    return is_correct(delivery) and all(late == distance(x) for x, late in delivery.latency.items())
 
 
 def is_cost_minimal(delivery: Delivery) -> bool:

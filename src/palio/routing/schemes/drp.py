@@ -79,9 +79,7 @@ class DRP(Scheme):
 
     def stored(self) -> dict[Node, Amount]:
         bits = identifier_bits(len(self.net))
-        pred = sum(
-            (self._disjunctions.amount(1 << x) for x in self._disjunctions.parts), Amount()
-        )
+        pred = sum((self._disjunctions.amount(1 << x) for x in self._disjunctions.parts), Amount())
         nodes: dict[Node, Amount] = {}
         for u in self.net.nodes:
             others = len(self.predicates) - (u in self.predicates)
@@ -91,6 +89,4 @@ class DRP(Scheme):
         return nodes
 
     def formula_bits(self) -> float:
-        return drp_bits(
-            len(self.net), len(self.senders), len(self.predicates), self.predicate_bits
-        )
+        return drp_bits(len(self.net), len(self.senders), len(self.predicates), self.predicate_bits)

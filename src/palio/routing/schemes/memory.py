@@ -107,9 +107,7 @@ def psf_average_bits(
     return senders * log2(nodes) + senders * receivers * predicate_bits * distance
 
 
-def ips_tree_bits(
-    nodes: int, receivers: int, predicate_bits: float, alpha: float = 1.0
-) -> float:
+def ips_tree_bits(nodes: int, receivers: int, predicate_bits: float, alpha: float = 1.0) -> float:
     """n r M_p alpha(r / Delta), for networks that are trees (2006, 3.2)."""
     return nodes * receivers * predicate_bits * alpha
 

@@ -124,7 +124,9 @@ class Scheme(ABC):
     @property
     def predicate_bits(self) -> float:
         """M_p: the bits of a receiver's predicate, on average."""
-        amounts = [self._disjunctions.amount(1 << i).predicate_bits for i in self._disjunctions.parts]
+        amounts = [
+            self._disjunctions.amount(1 << i).predicate_bits for i in self._disjunctions.parts
+        ]
         return sum(amounts) / len(amounts) if amounts else 0.0
 
     @property

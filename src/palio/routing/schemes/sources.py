@@ -43,14 +43,12 @@ class SourceClasses:
                 for classes, children in zip(known, tree.children_of, strict=True)
             ]
         self.entries: list[list[Entries]] = [list(classes) for classes in known]
-        self.representatives: list[list[int]] = [
-            self._nearest(u, units[u]) for u in range(count)
-        ]
+        self.representatives: list[list[int]] = [self._nearest(u, units[u]) for u in range(count)]
         self.rewrites: list[npt.NDArray[np.bool_]] = self._rewrites()
 
     def representative(self, u: int, v: int) -> int:
         """I_u(v)."""
-        return self.representatives[u][self.label[u, v]]
+        return self.representatives[u][int(self.label[u, v])]
 
     def _nearest(self, u: int, units: npt.NDArray[np.float64]) -> list[int]:
         """For each class of u the member nearest to it."""
