@@ -251,6 +251,13 @@ def test_fewest_packets_are_those_of_brute_force(situation: Any) -> None:
     assert is_cost_minimal(delivery) == (delivery.packets == fewest)
 
 
+def test_too_many_ties_for_counting_are_told() -> None:
+    net = generators.grid(30, 30)
+    wanted = frozenset(x for x in net.nodes if x * 7 % 11 == 3)
+    with pytest.raises(InvalidTopology, match="too many equally long ways"):
+        packets_min(net, 1, wanted)
+
+
 def test_checkers_see_what_is_wrong() -> None:
     net = generators.figure_3()
     good = scheme("PSF", net, {2: "x = 1", 4: "x = 1"}).deliver(1, {"x": 1})

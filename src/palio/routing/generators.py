@@ -6,14 +6,24 @@ the same state gives the same network.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
 
 from palio.errors import InvalidTopology
 from palio.routing.topology import Topology
 
-if TYPE_CHECKING:
-    from random import Random
+T = TypeVar("T")
+
+
+class Random(Protocol):
+    """What is used of `random.Random`."""
+
+    def random(self) -> float: ...
+
+    def randrange(self, start: int, stop: int, /) -> int: ...
+
+    def choice(self, among: Sequence[T], /) -> T: ...
+
 
 # The drawing is lost; these links and weights make every sentence about it true (tests/paper).
 _FIGURE_1 = [

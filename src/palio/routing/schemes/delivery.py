@@ -10,17 +10,17 @@ alone: they evaluate predicates one by one and know nothing of schemes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from palio.errors import LimitExceeded
+from palio.errors import InvalidTopology
 from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.routing.topology import Topology
 from palio.routing.trees import Node
 
-_STATES_MAX = 100_000
+_STATES_MAX, _DEPTH_MAX = 20_000, 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class Vertex:
 class Delivery:
     """All that happened to one message. `vertices` come after their parents."""
 
-    net: Topology
-    predicates: Mapping[Node, Predicate]
+    net: Topology = field(repr=False)
+    predicates: Mapping[Node, Predicate] = field(repr=False)
     message: Message
-    vertices: tuple[Vertex, ...]
+    vertices: tuple[Vertex, ...] = field(repr=False)
     receivers: frozenset[Node]
     """Who handed the message to its own applications."""
 
@@ -117,27 +117,26 @@ def packets_min(net: Topology, source: Node, wanted: frozenset[Node]) -> int:
     rank = {x: i for i, x in enumerate(net.nodes[i] for i in tree.order)}
     fewest: dict[frozenset[Node], int] = {}
 
-    def search(needed: frozenset[Node]) -> int:
-        added = 0
-        key = needed
+    def search(needed: frozenset[Node], depth: int) -> int:
+        key, added = needed, 0
+        if key in fewest:
+            return fewest[key]
+        if len(fewest) > _STATES_MAX or depth > _DEPTH_MAX:
+            raise InvalidTopology(
+                "too many equally long ways to find the fewest packets; "
+                "weights that differ make them few (`generators.reweighted`)"
+            )
         while needed:
             last = max(needed, key=rank.__getitem__)
             needed, added = needed - {last}, added + 1
             givers = net.towards(source, last)
             if source in givers or not needed.isdisjoint(givers):
                 continue
-            if len(givers) == 1:
-                needed |= {givers[0]}
-                continue
-            if len(fewest) > _STATES_MAX:
-                raise LimitExceeded("too many equally long ways to find the fewest packets")
-            added += min(solve(needed | {giver}) for giver in givers)
-            break
+            if len(givers) > 1:
+                added += min(search(needed | {giver}, depth + 1) for giver in givers)
+                break
+            needed |= {givers[0]}
         fewest[key] = added
         return added
 
-    def solve(needed: frozenset[Node]) -> int:
-        known = fewest.get(needed)
-        return search(needed) if known is None else known
-
-    return solve(frozenset(wanted))
+    return search(frozenset(wanted), 0)

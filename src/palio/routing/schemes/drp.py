@@ -14,7 +14,6 @@ shortest paths exist and different receivers follow different ones, a processor 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from palio.errors import InvalidTopology
@@ -52,7 +51,7 @@ class DRP(Scheme):
         for w in receivers:
             if w != u:
                 found.setdefault(self.unicast(u, w), set()).add(w)
-        return MappingProxyType({hop: frozenset(found[hop]) for hop in sorted(found)})
+        return {hop: frozenset(found[hop]) for hop in sorted(found)}
 
     def unicast(self, u: Node, w: Node) -> Node:
         """The neighbour to whom u hands what is for w."""

@@ -52,11 +52,11 @@ class Memory:
 
     total: Amount
     nodes: Mapping[Node, Amount]
-    formula_bits: float
-    """The paper's formula for this scheme and network, with alpha = 1."""
+    formula_bits: float | None
+    """The paper's formula for this scheme and network, with alpha = 1; if it has one."""
 
     @classmethod
-    def of(cls, nodes: Mapping[Node, Amount], formula_bits: float) -> Memory:
+    def of(cls, nodes: Mapping[Node, Amount], formula_bits: float | None) -> Memory:
         return cls(sum(nodes.values(), Amount()), nodes, formula_bits)
 
     @property

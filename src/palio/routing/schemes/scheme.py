@@ -82,7 +82,7 @@ class Scheme(ABC):
         """What the three functions of each processor store, without the sender's own identifier."""
 
     @abstractmethod
-    def formula_bits(self) -> float:
+    def formula_bits(self) -> float | None:
         """What the paper says that the whole scheme stores, without disjunction advantage."""
 
     def deliver(self, source: Node, message: Message | Mapping[str, object]) -> Delivery:
