@@ -24,7 +24,7 @@ from palio.routing.schemes.drp import DRP
 from palio.routing.schemes.ips import IPS
 from palio.routing.schemes.pif import PIF
 from palio.routing.schemes.psf import PSF
-from tests.routing import networks
+from tests.routing import random_networks as networks
 
 each_scheme = pytest.mark.parametrize("name", networks.EVERY_SCHEME)
 any_network = networks.situations(networks.networks())

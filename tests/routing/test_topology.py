@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from palio.errors import InvalidFile, InvalidTopology, PalioError
 from palio.routing import Topology, generators
-from tests.routing.networks import distances, fine_weights, networks, small_weights
+from tests.routing.random_networks import distances, fine_weights, networks, small_weights
 
 some = settings(max_examples=40, deadline=None)
 decimals = st.decimals("0.01", "9", places=2).map(float)
