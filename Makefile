@@ -13,7 +13,7 @@ STALE := FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test slow check bench cluster fuzz lock clean FORCE
+.PHONY: help setup demo test slow check bench cluster fuzz simulate lock clean FORCE
 
 help: ## Show this table
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -47,6 +47,14 @@ cluster: $(WARM) ## Test on a Spark cluster of a master and two workers, on this
 
 fuzz: $(STAMP) ## Search for failures at random, for longer
 	@$(BIN)/python -m pytest -m fuzz tests
+
+# 2,000 seeds of each row; a failure stops it and prints its scenario.
+simulate: $(STAMP) ## Simulate 10,000 seeds with all faults (an hour at most)
+	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology tree
+	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology tree --advertisements
+	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology line
+	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology star --advertisements
+	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology hierarchy
 
 lock: $(BIN)/uv ## Pin the dependencies anew (UPGRADE=--upgrade takes newer versions)
 	@$(BIN)/uv pip compile pyproject.toml --quiet --output-file requirements.txt \

@@ -17,6 +17,14 @@ import pytest
 JAVA_MIN = 17
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rewrite-scenarios",
+        action="store_true",
+        help="write the traces of tests/sim/scenarios anew instead of comparing them",
+    )
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A local Spark session, one for all tests.

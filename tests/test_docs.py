@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,15 @@ def _with_marks(page: Path) -> Any:
     return pytest.param(page, marks=marks if needs else [], id=page.name)
 
 
+def _java_in(folder: Path, spark: Any) -> Callable[[], None]:
+    """Let relative paths of Spark begin in a folder; what is given back undoes it."""
+    hadoop = spark._jvm.org.apache.hadoop.fs
+    files = hadoop.FileSystem.get(spark._jsc.hadoopConfiguration())
+    before = files.getWorkingDirectory()
+    files.setWorkingDirectory(hadoop.Path(str(folder)))
+    return lambda: files.setWorkingDirectory(before)
+
+
 @pytest.mark.parametrize("page", [_with_marks(page) for page in PAGES])
 def test_examples_run(
     page: Path,
@@ -30,7 +40,7 @@ def test_examples_run(
 ) -> None:
     """A comment behind an expression is its value, up to a colon, if it looks like one."""
     if "import palio.spark" in page.read_text():
-        request.getfixturevalue("spark")
+        request.addfinalizer(_java_in(tmp_path, request.getfixturevalue("spark")))
     monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {}
     exec("import palio", scope)

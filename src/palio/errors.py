@@ -19,8 +19,12 @@ class InvalidPredicate(PalioError, ValueError):
     """A constraint, filter or predicate that makes no sense, whatever it was made from."""
 
 
+class InvalidPattern(PalioError, ValueError):
+    """A pattern that makes no sense, whatever it was made from."""
+
+
 class ParseError(InvalidPredicate):
-    """A text that is not a predicate. It points at the character where it goes wrong.
+    """A text that is not a predicate, or not a pattern. It points at the character where it goes wrong.
 
     `text`, `position` (a character offset) and `reason` are there for programs; `str()` shows
     the line with a caret below it.
@@ -46,6 +50,10 @@ class InvalidTopology(PalioError, ValueError):
 
 class InvalidFile(PalioError):
     """A file that cannot be read as what it is said to be."""
+
+
+class RoutingError(PalioError):
+    """An event that a router cannot take: from somebody who is not there, or a second master."""
 
 
 class MissingSoftware(PalioError, ImportError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
 import time
@@ -91,7 +92,46 @@ class TestJobs:
             run("route", "--predicates", subs, "--messages", tmp_path / "in.jsonl", "--out",
                 tmp_path / "out")  # fmt: skip
         assert "Traceback" not in str(no.value)
+        assert "(--invalid null goes on without such rows)" in str(no.value)
         assert not list((tmp_path / "out").glob("batch=*"))
+        for output, rows in (("array", [["ann", "bob"], None]), ("pairs", ["ann", "bob"])):
+            said = run("route", "--predicates", subs, "--messages", tmp_path / "in.jsonl", "--out",
+                tmp_path / output, "--invalid", "null", "--output", output, "--json")  # fmt: skip
+            summary = json.loads(said)
+            assert (summary["messages"], summary["matches"]) == (2, 2)
+            column = "interfaces" if output == "array" else "interface"
+            assert pq.read_table(tmp_path / output)[column].to_pylist() == rows
+
+    def test_a_batch_tells_its_tasks(
+        self, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from palio.spark import route, tasks
+
+        monkeypatch.setattr(tasks, "_POLL_S", 0.01)
+        folder = tmp_path / "in"
+        folder.mkdir()
+        for i in range(6):
+            (folder / f"{i}.jsonl").write_text('{"price": 1}\n' * 1000)
+        told: list[tuple[int, int]] = []
+        job = route.Job(str(folder), tmp_path / "out", str(write_predicates(tmp_path, "csv")))
+        spark.conf.set("spark.sql.files.openCostInBytes", "128m")  # a task for each file
+        try:
+            route.route_files(spark, job, tasks=lambda *counts: told.append(counts))
+        finally:
+            spark.conf.unset("spark.sql.files.openCostInBytes")
+        assert {known for _, known in told} == {6}
+        assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+    def test_the_bar_on_a_terminal(self) -> None:
+        from rich.console import Console
+
+        from palio.spark.terminal import StreamBar
+
+        console = Console(force_terminal=True, width=100, record=True, file=io.StringIO())
+        with StreamBar(console) as bar:
+            bar.starting("routing")
+            bar.tasks(3, 4)
+        assert "3 of 4 tasks" in console.export_text()
 
     def test_a_stream_takes_up_changed_predicates(self, run: Any, tmp_path: Path) -> None:
         """And continues where it stopped, by tables of a directory as well."""

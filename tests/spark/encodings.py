@@ -1,12 +1,11 @@
-"""Flights as messages in every encoding, predicates on them, and what Spark SQL selects.
+"""Real flights as messages in every encoding, predicates on them, and what Spark SQL selects.
 
-Some encodings cannot say everything: a map has one type of value, and a variant that was parsed from
-JSON has no instants. So predicates come in three kinds, and each encoding gets those that it can
-answer:
+A map has one type of value, so it holds the string columns only and gets predicates on those:
 
-    all        over every column           wide, json, attributes
-    timeless   without `scheduled`         and variant
-    strings    over string columns only    and map
+    all        500 predicates over every column           wide, json, attributes, variant
+    strings    500 predicates over string columns only    map
+
+All encodings are asked in one query, a column each: `routed`.
 """
 
 from __future__ import annotations
@@ -20,10 +19,12 @@ import pyarrow as pa
 from tests.differential.generate import columns_of, draw_predicates
 
 import palio
+import palio.spark
 from palio.lab import flights
 
-ROWS = 250
-COLUMNS_MAX = 50  # predicates in one query
+ROWS = 2_000  # of the year's 336,776 flights, evenly spread
+PREDICATES = 500
+FEW = 200  # rows, for what is slow to collect or to shuffle
 ATTRIBUTES = pa.list_(pa.struct([(n, pa.string()) for n in ("name", "type", "value")]))
 ENCODINGS: dict[str, dict[str, Any]] = {
     "wide": {"columns": flights.SCHEMA.names},
@@ -32,37 +33,36 @@ ENCODINGS: dict[str, dict[str, Any]] = {
     "variant": {"variant": "variant"},
     "map": {"map": "map"},
 }
-KINDS = {"wide": "all", "json": "all", "attributes": "all", "variant": "timeless", "map": "strings"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """Predicates by interface; the name of an interface begins with the kind of its predicate."""
+    """The messages, and the predicates by interface of both kinds."""
 
     messages: pa.Table
     predicates: dict[str, str]
+    strings: dict[str, str]
+
+    @property
+    def texts(self) -> dict[str, dict[str, str]]:
+        """Both kinds, for another process."""
+        return {"predicates": self.predicates, "strings": self.strings}
 
     def for_encoding(self, encoding: str) -> dict[str, str]:
-        kinds = ("all", "timeless", "strings")
-        allowed = kinds[kinds.index(KINDS[encoding]) :]
-        return {k: v for k, v in self.predicates.items() if k.partition("-")[0] in allowed}
+        return self.strings if encoding == "map" else self.predicates
 
 
 def draw(seed: int) -> Case:
     rng = random.Random(seed)
-    table = flights.generate(ROWS, seed)
+    year = flights.load().table
+    table = year.take(pa.array(range(0, len(year), len(year) // ROWS)[:ROWS]))
     columns = columns_of(table)
-    timeless = [c for c in columns if c.name != "scheduled"]
     strings = [c for c in columns if pa.types.is_string(c.type)]
-    texts: dict[str, str] = {}
-    for kind, chosen, count in (
-        ("all", columns, 200),
-        ("timeless", timeless, 150),
-        ("strings", strings, 150),
-    ):
-        for i, drawn in enumerate(draw_predicates(rng, count, chosen)):
-            texts[f"{kind}-{i}"] = drawn.spark
-    return Case(encoded(table), texts)
+    return Case(
+        encoded(table),
+        {f"all-{i}": d.spark for i, d in enumerate(draw_predicates(rng, PREDICATES, columns))},
+        {f"strings-{i}": d.spark for i, d in enumerate(draw_predicates(rng, PREDICATES, strings))},
+    )
 
 
 def encoded(table: pa.Table) -> pa.Table:
@@ -73,12 +73,10 @@ def encoded(table: pa.Table) -> pa.Table:
         [{"name": a.name, "type": a.type.value, "value": _text(a.value)} for a in m.attributes]
         for m in messages
     ]
-    timeless = [palio.Message({k: v for k, v in m.items() if k != "scheduled"}) for m in messages]
     maps = [[(k, v) for k, v in m.items() if k in strings] for m in messages]
     return (
         table.append_column("number", pa.array(range(len(messages)), pa.int64()))
         .append_column("json", pa.array([m.to_json() for m in messages]))
-        .append_column("timeless", pa.array([m.to_json() for m in timeless]))
         .append_column("attributes", pa.array(lists, ATTRIBUTES))
         .append_column("map", pa.array(maps, pa.map_(pa.string(), pa.string())))
     )
@@ -90,32 +88,41 @@ def _text(value: Any) -> str:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
+def with_variant(frame: Any) -> Any:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return frame.withColumn("variant", F.to_variant_object(F.struct(*flights.SCHEMA.names)))
+
+
 def selected(frame: Any, predicates: dict[str, str]) -> list[list[str]]:
     """What Spark SQL's WHERE selects: the interfaces of each row, in the order of the numbers."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    found: dict[int, list[str]] = {}
+    columns = [
+        F.coalesce(F.expr(f"({text})"), F.lit(False)).alias(name)
+        for name, text in predicates.items()
+    ]
+    found = frame.select("number", *columns).toArrow().sort_by("number")
     names = list(predicates)
-    for start in range(0, len(names), COLUMNS_MAX):
-        chunk = names[start : start + COLUMNS_MAX]
-        columns = [
-            F.coalesce(F.expr(f"({predicates[name]})"), F.lit(False)).alias(name) for name in chunk
-        ]
-        for row in frame.select("number", *columns).collect():
-            kept = [name for name, hit in zip(chunk, row[1:], strict=True) if hit]
-            found.setdefault(row[0], []).extend(kept)
-    return [found[number] for number in sorted(found)]
+    hits = zip(*(found[name].to_pylist() for name in names), strict=True)
+    return [[name for name, hit in zip(names, row, strict=True) if hit] for row in hits]
 
 
-def restricted(lists: Sequence[Sequence[str]], predicates: dict[str, str]) -> list[list[str]]:
-    """What was selected by these predicates only."""
-    return [[name for name in names if name in predicates] for names in lists]
+def routed(frame: Any, case: Case) -> Any:
+    """The number of each message, and for every encoding a column of what `forward` finds."""
+    tables = {
+        kind: palio.ForwardingTable.compile(case.for_encoding(kind)) for kind in ("wide", "map")
+    }
+    for encoding, options in ENCODINGS.items():
+        table = tables["map" if encoding == "map" else "wide"]
+        frame = palio.spark.forward(frame, table, into=f"to_{encoding}", **options)
+    return frame.select("number", *(f"to_{encoding}" for encoding in ENCODINGS))
 
 
-def with_variant(frame: Any) -> Any:
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return frame.withColumn("variant", F.parse_json("timeless"))
+def answers(found: pa.Table) -> dict[str, list[list[str]]]:
+    """What `routed` found, by encoding, in the order of the numbers."""
+    ordered = found.sort_by("number")
+    return {encoding: ordered[f"to_{encoding}"].to_pylist() for encoding in ENCODINGS}
 
 
 def lists_of(rows: Sequence[Any], column: str = "interfaces") -> list[list[str]]:

@@ -1,11 +1,12 @@
 """Folders of messages for streams, and what comes out of them.
 
 `python streams.py FOLDER` routes the stream of FOLDER into files, slowly, in a process that may be
-killed: see test_streaming.py.
+killed: see `killed` in conftest.py.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -67,8 +68,23 @@ def pairs(spark: Any, out: Path, **only: Any) -> list[tuple[int, str]]:
     )
 
 
+SETTINGS = [
+    "spark.master",
+    "spark.sql.shuffle.partitions",
+    "spark.sql.session.timeZone",
+    "spark.sql.execution.pyspark.udf.idleTimeoutSeconds",
+    "spark.sql.execution.pyspark.udf.killOnIdleTimeout",
+    "spark.python.daemon.module",
+]
+
+
 def main(folder: Path) -> None:
-    spark = palio.spark.session("local[2]", **{"spark.sql.shuffle.partitions": "2"})
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    conf = {"spark.sql.shuffle.partitions": "3", "spark.driver.extraJavaOptions": quick}
+    spark = palio.spark.session("local[2]", **conf)
+    rows = spark.range(1, numPartitions=1).mapInArrow(who, "who string").collect()
+    found = {**{name: spark.conf.get(name) for name in SETTINGS}, "worker": rows[0]["who"]}
+    (folder / "session.json").write_text(json.dumps(found))
     query = palio.spark.route_stream(
         source(spark, folder / "in"),
         folder / "tables",
@@ -79,6 +95,13 @@ def main(folder: Path) -> None:
         time.sleep(1)
         if query.exception():
             raise SystemExit(str(query.exception()))
+
+
+def who(batches: Any) -> Any:
+    """The interpreter of a worker, and whether kernels are loaded before anything was matched."""
+    for _ in batches:
+        loaded = "palio.matching.pivot_kernels" in sys.modules
+        yield pa.RecordBatch.from_pydict({"who": [f"{sys.executable} {loaded}"]})
 
 
 if __name__ == "__main__":

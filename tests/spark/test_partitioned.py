@@ -41,17 +41,17 @@ def parts(
     return palio.spark.partition(table, tmp_path_factory.mktemp("parts") / "t", shards=5)
 
 
-@pytest.mark.parametrize("encoding", ["wide", "json", "map"])
+@pytest.mark.parametrize("encoding", ["wide", "json", "map", "variant"])
 def test_equals_where(
     frame: Any,
     case: encodings.Case,
     parts: palio.spark.PartitionedTable,
-    expected: list[list[str]],
+    expected_by_encoding: dict[str, list[list[str]]],
     encoding: str,
 ) -> None:
-    predicates = case.for_encoding(encoding)
-    table = parts if encoding != "map" else palio.ForwardingTable.compile(predicates)
+    table = parts if encoding != "map" else palio.ForwardingTable.compile(case.strings)
     options = encodings.ENCODINGS[encoding]
+    frame = frame.where(f"number < {encodings.FEW}")
     routed = palio.spark.forward(frame, table, strategy="partitioned", **options)
     assert is_partitioned(routed)
     assert routed.columns == [*frame.columns, "interfaces"]
@@ -60,7 +60,7 @@ def test_equals_where(
         routed.schema["interfaces"].dataType,
     ]
     found = encodings.lists_of(routed.select("number", "interfaces").collect())
-    assert found == encodings.restricted(expected, predicates)
+    assert found == expected_by_encoding[encoding][: encodings.FEW]
 
 
 def test_outputs(
@@ -69,7 +69,8 @@ def test_outputs(
     case: encodings.Case,
     expected: list[list[str]],
 ) -> None:
-    few = frame.select("number", "json")
+    few = frame.select("number", "json").where(f"number < {encodings.FEW}")
+    expected = expected[: encodings.FEW]
     pairs = palio.spark.forward(few, parts, output="pairs", json="json")
     assert pairs.columns == ["number", "json", "interface"]
     wanted = [(number, name) for number, names in enumerate(expected) for name in names]
@@ -92,6 +93,7 @@ def test_in_each_batch_of_a_stream(
 ) -> None:
     schema = spark.read.parquet(str(folder)).schema
     source = spark.readStream.schema(schema).parquet(str(folder)).select("number", "json")
+    source = source.where(f"number < {encodings.FEW}")
     with pytest.raises(palio.InvalidValue, match="forward each micro-batch"):
         palio.spark.forward(source, parts, json="json")
     table = palio.ForwardingTable.compile({"a": "x = 1"})
@@ -105,7 +107,7 @@ def test_in_each_batch_of_a_stream(
 
     query = source.writeStream.foreachBatch(forward).trigger(availableNow=True).start()
     assert query.awaitTermination(120)
-    assert encodings.lists_of(spark.read.parquet(out).collect()) == expected
+    assert encodings.lists_of(spark.read.parquet(out).collect()) == expected[: encodings.FEW]
 
 
 # ---- made by executors
@@ -277,7 +279,7 @@ def test_shipped(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_table_ten_times_the_memory_of_a_worker(tmp_path: Path) -> None:
-    """Workers to whom the kernel gives no more than a tenth of the table forward through it."""
+    """Workers to whom the kernel gives no more than a tenth of the table build it, and forward."""
     paths = os.pathsep.join([str(ROOT), *sys.path])
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("limited_run.py")), str(tmp_path)],
@@ -285,11 +287,12 @@ def test_a_table_ten_times_the_memory_of_a_worker(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=500,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads((tmp_path / "answers.json").read_text())
-    print(found)
+    print({name: value for name, value in found.items() if name.endswith(("bytes", "max"))})
     assert found["table_bytes"] >= 10 * found["allowed_bytes"]
-    assert found["answers"] == found["expected"]
+    for way in ("split", "texts", "constraints"):  # by the driver, by workers
+        assert found["answers"][way] == found["expected"], way
     assert "Cannot allocate memory" in found["broadcast"]

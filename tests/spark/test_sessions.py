@@ -73,25 +73,9 @@ except ImportError as error:
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-def test_session(spark: object) -> None:
+def test_session(killed: Path) -> None:
     """In a process of its own. Workers run this interpreter, warm, and tasks are tried again."""
-    script = """
-import json, sys
-import palio.spark
-quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-conf = {"spark.sql.shuffle.partitions": "3", "spark.driver.extraJavaOptions": quick}
-spark = palio.spark.session("local[1]", **conf)
-def who(batches):
-    import pyarrow as pa
-    for _ in batches:
-        loaded = "palio.matching.pivot_kernels" in sys.modules  # before anything was matched
-        yield pa.RecordBatch.from_pydict({"who": [f"{sys.executable} {loaded}"]})
-settings = ["spark.master", "spark.sql.shuffle.partitions", "spark.sql.session.timeZone",
-            "spark.sql.execution.pyspark.udf.idleTimeoutSeconds",
-            "spark.sql.execution.pyspark.udf.killOnIdleTimeout", "spark.python.daemon.module"]
-found = [spark.conf.get(name) for name in settings]
-print(json.dumps([*found, spark.range(1).mapInArrow(who, "who string").first()["who"]]))
-"""
-    found = json.loads(run(script).strip().splitlines()[-1])
-    expected = ["local[1,4]", "3", "UTC", "180", "true", "palio.spark.daemon"]
-    assert found == [*expected, f"{sys.executable} True"]
+    found = json.loads((killed / "session.json").read_text())
+    worker = f"{sys.executable} True"
+    expected = ["local[2,4]", "3", "UTC", "180", "true", "palio.spark.daemon", worker]
+    assert list(found.values()) == expected

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -22,7 +18,6 @@ from palio.spark.batches import BatchRecords
 from palio.spark.failures import sentence
 from palio.spark.progress import StreamProgress
 
-ROOT = Path(__file__).parents[2]
 WIDE = {"columns": flights.SCHEMA.names}
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -75,34 +70,19 @@ def test_files_hold_the_batch_answer_and_progress_is_told(
     assert streams.pairs(spark, out) == sorted(streams.expected() * 2)
 
 
-def test_kill_and_restart_lose_and_double_nothing(
-    spark: Any, tmp_path: Path, tables: palio.spark.TableDirectory
-) -> None:
+def test_kill_and_restart_lose_and_double_nothing(spark: Any, killed: Path) -> None:
     """Killed twice: between batches somewhere, and with a batch whole but not in the checkpoint."""
-    streams.write(tmp_path / "in", 12)
-    out = tmp_path / "out"
-    process = subprocess.Popen(
-        [sys.executable, str(Path(streams.__file__)), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-        start_new_session=True,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        wait_until(lambda: len(list(out.glob("batch=*"))) >= 2 or process.poll() is not None, 120)
-        assert process.poll() is None
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)  # Java too: nothing gets to tidy up
-        process.wait()
+    out, tables = killed / "out", killed / "tables"
     done = len(list(out.glob("batch=*")))
-    assert done < 12
+    assert done < 8
     assert {r.version for r in BatchRecords(out / "_palio/batches").all()} == {1}
     # As if it had died a moment earlier: Spark has not noted the last batch, and repeats it.
     (out / "_palio/checkpoint/commits" / str(done - 1)).unlink(missing_ok=True)
     (out / "_palio/checkpoint/commits" / f".{done - 1}.crc").unlink(missing_ok=True)
-    source = streams.source(spark, tmp_path / "in")
+    source = streams.source(spark, killed / "in")
     finished(palio.spark.route_stream(source, tables, out, **WIDE, **AVAILABLE))
     assert streams.pairs(spark, out) == streams.expected()
-    assert len(list(out.glob("batch=*"))) == 12
+    assert len(list(out.glob("batch=*"))) == 8
     last = BatchRecords(out / "_palio/batches").last()
     assert last is not None
     assert (last.messages_total, last.matches_total) == (streams.ROWS, len(streams.expected()))
@@ -166,6 +146,29 @@ def test_a_repeated_batch_is_routed_by_its_own_version(
     )
     assert "\n" not in sentence(raised.value)
     assert list(out.glob("batch=*")) == []
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_partitioned_table(
+    spark: Any, tmp_path: Path, tables: palio.spark.TableDirectory, made: bool
+) -> None:
+    """In shards already, as version 0; or each version split on the driver."""
+    streams.write(tmp_path / "in", 2)
+    out = tmp_path / "out"
+    source = streams.source(spark, tmp_path / "in")
+    told: list[StreamProgress] = []
+    table = palio.ForwardingTable.compile(streams.PREDICATES)
+    parts = palio.spark.partition(table, tmp_path / "parts", shards=2) if made else tables
+    options: dict[str, Any] = {} if made else {"strategy": "partitioned"}
+    route = palio.spark.route_stream
+    finished(route(source, parts, out, progress=told.append, **options, **WIDE, **AVAILABLE))
+    version = 0 if made else 1
+    assert streams.pairs(spark, out, table_version=version) == streams.expected()
+    wait_until(lambda: len(told) == 2)
+    assert [p.version for p in told] == [version] * 2
+    assert told[-1].matches_total == len(streams.expected())
+    with pytest.raises(palio.PalioError, match="no column 'gone'"):
+        route(source, parts, tmp_path / "other", columns=["gone"], **options)
 
 
 def test_files_by_interface_and_by_group(

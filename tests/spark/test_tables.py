@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,33 @@ def test_a_url_is_fetched_once(
     gone = Location(path.as_uri(), found.st_size, 17)
     with pytest.raises(InvalidFile, match="cannot be fetched"):
         opened(gone)
-    with pytest.raises(InvalidFile, match="nowhere://x: pyarrow cannot read this"):
+
+
+def test_urls_of_fsspec(frame: Any, path: Path, tmp_path: Path) -> None:
+    """`local://` and `memory://` are read by fsspec only, pyarrow does not know them."""
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+    url = f"local://{path}"
+    assert answers(palio.spark.forward(frame, url)) == EXPECTED
+    memory = fsspec.filesystem("memory")
+    address = f"memory://{tmp_path.name}/table.palio"
+    other = tmp_path / "other.palio"
+    palio.ForwardingTable.compile({"b": "x > 3", "a": "x = 0"}).save(other)
+    assert path.stat().st_size == other.stat().st_size
+    swapped = [[{"a": "b", "b": "a"}[name] for name in names] for names in EXPECTED]
+    for file, expected in ((path, EXPECTED), (other, swapped)):  # memory tells no time of writing
+        memory.pipe(f"/{tmp_path.name}/table.palio", file.read_bytes())
+        assert answers(palio.spark.forward(frame, address)) == expected
+    for gone in ("memory://gone.palio", f"local://{tmp_path}/gone.palio"):
+        with pytest.raises(InvalidFile, match=r"gone\.palio: there is no such file"):
+            palio.spark.forward(frame, gone)
+    with pytest.raises(InvalidFile, match="nowhere://x: neither pyarrow nor fsspec can read this"):
+        palio.spark.forward(frame, "nowhere://x")
+
+
+def test_a_url_without_fsspec(frame: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(InvalidFile, match=r"nowhere://x: pyarrow cannot .* install fsspec and its"):
         palio.spark.forward(frame, "nowhere://x")
 
 

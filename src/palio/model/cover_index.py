@@ -14,21 +14,16 @@ Lookups give candidates; whoever asks verifies them.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
-from palio.model import ranges
 from palio.model.covering import Box
-from palio.model.strings import Facts, common_prefix, facts
-from palio.model.values import Type
-from palio.model.valuesets import ORDERED, ValueSet
+from palio.model.outlines import Span, bounds, hull, members, only_strings, some_member, texts
+from palio.model.strings import Facts
+from palio.model.valuesets import ValueSet
 
-Span: TypeAlias = tuple[Any, Any]  # low, high: comparable with each other within one kind
-
-POINTS_MAX = 64
 _PART_LENGTH_MAX = 64
 
 
@@ -68,16 +63,16 @@ class _NameIndex:
         self.rest: list[int] = []
 
     def add(self, position: int, allowed: ValueSet) -> None:
-        members = _members(allowed)
-        if members is not None:
-            for member in members:
+        few = members(allowed)
+        if few is not None:
+            for member in few:
                 self.points[member].append(position)
             return
-        kind, span = _span(allowed)
+        kind, span = bounds(allowed)
         if span is not None:
             self.spans[kind].add(span, position)
             return
-        known = _only_strings(allowed)
+        known = only_strings(allowed)
         if known is not None and known.suffix:
             self.suffixes[known.suffix].append(position)
         elif known is not None and any(known.contains):
@@ -92,27 +87,24 @@ class _NameIndex:
     def candidates(self, allowed: ValueSet) -> Iterator[int]:
         yield from self.rest
         if self.points:
-            some = _some_member(allowed)
+            some = some_member(allowed)
             yield from self.points.get(some, ()) if some else ()
         if self.spans:
-            kind, low, high = _hull(allowed)
-            if kind in self.spans:
-                yield from self.spans[kind].dominating(low, high)
+            kind, span = hull(allowed)
+            if span is not None and kind in self.spans:
+                yield from self.spans[kind].dominating(*span)
         if self.suffixes or self.parts:
-            known = _only_strings(allowed)
+            known = only_strings(allowed)
             if known is not None:
                 yield from self._by_part(known)
 
     def _by_part(self, known: Facts) -> Iterator[int]:
-        text = next(iter(known.only)) if known.only else None
-        ending = known.suffix if text is None else text
+        ending, others = texts(known)
         if self.suffixes:
             for i in range(len(ending)):
                 yield from self.suffixes.get(ending[i:], ())
         if self.parts:
-            prefix = common_prefix(known.low, known.high)
-            texts = (known.suffix, prefix, *known.contains) if text is None else (text,)
-            for part in {p for t in texts for p in _parts(t)}:
+            for part in {p for t in (ending, *others) for p in _parts(t)}:
                 yield from self.parts.get(part, ())
 
 
@@ -165,85 +157,12 @@ class _Spans:
 
 def _weight(allowed: ValueSet) -> float:
     """How likely another set lies inside this one: a guess that ranks the ways of filing."""
-    if _members(allowed) is not None:
+    if members(allowed) is not None:
         return 0.01
-    if _span(allowed)[1] is not None:
+    if bounds(allowed)[1] is not None:
         return 0.4
-    known = _only_strings(allowed)
+    known = only_strings(allowed)
     return 0.05 if known is not None and (known.suffix or any(known.contains)) else 1.0
-
-
-def _only_strings(allowed: ValueSet) -> Facts | None:
-    if allowed.strings is None or allowed.absent or any(allowed.ranges):
-        return None
-    return facts(allowed.strings)
-
-
-def _members(allowed: ValueSet) -> list[tuple[Any, Any]] | None:
-    """All members, when they are few."""
-    if allowed.absent:
-        return None
-    members: list[tuple[Any, Any]] = []
-    for type, spans in zip(ORDERED, allowed.ranges, strict=True):
-        if sum(high - low + 1 for low, high in spans) + len(members) > POINTS_MAX:
-            return None
-        members.extend((type, key) for low, high in spans for key in range(low, high + 1))
-    if allowed.strings is not None:
-        only = facts(allowed.strings).only
-        if only is None or len(only) > POINTS_MAX:
-            return None
-        members.extend((Type.STRING, text) for text in only)
-    return members
-
-
-def _some_member(allowed: ValueSet) -> tuple[Any, Any] | None:
-    for type, spans in zip(ORDERED, allowed.ranges, strict=True):
-        if spans:
-            return type, spans[0][0]
-    only = facts(allowed.strings).only if allowed.strings is not None else None
-    return (Type.STRING, next(iter(only))) if only else None
-
-
-def _span(allowed: ValueSet) -> tuple[str, Span | None]:
-    """The span to file a set under, None when it bounds nothing."""
-    kind, low, high = _hull(allowed)
-    if kind == "mixed" or (low, high) == _BOUNDLESS[kind]:
-        return kind, None
-    if kind == "string" and not low.strip("\0"):
-        low = ""  # what contains anything but NULs lies above NULs, whatever its own low end
-        if high == _TOP:
-            return kind, None
-    return kind, (low, high)
-
-
-_TOP = (1, "")
-_BOUNDLESS: dict[str, Span] = {
-    "number": (-math.inf, math.inf),
-    "time": ranges.UNIVERSE[Type.TIME],
-    "bool": ranges.UNIVERSE[Type.BOOL],
-    "string": ("", _TOP),
-}
-
-
-def _hull(allowed: ValueSet) -> tuple[str, Any, Any]:
-    """The kind of a set and the least and greatest of it."""
-    bools, ints, floats, times = allowed.ranges
-    kinds = [bool(bools), bool(ints or floats), bool(times), allowed.strings is not None]
-    if allowed.absent or sum(kinds) != 1:
-        return "mixed", None, None
-    if ints or floats:
-        ends: list[tuple[float, float]] = [(ints[0][0], ints[-1][1])] if ints else []
-        if floats:
-            last = ranges.float_from_key(floats[-1][1])
-            ends.append((ranges.float_from_key(floats[0][0]), math.inf if last != last else last))
-        return "number", min(low for low, _ in ends), max(high for _, high in ends)
-    if allowed.strings is not None:
-        known = facts(allowed.strings)
-        if known.only is not None:
-            return "string", min(known.only, default=""), (0, max(known.only, default="") + "\0")
-        return "string", known.low, _TOP if known.high is None else (0, known.high)
-    spans = times or bools
-    return ("time" if times else "bool"), spans[0][0], spans[-1][1]
 
 
 def _parts(text: str) -> Iterable[str]:

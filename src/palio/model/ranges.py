@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import math
 import struct
+from bisect import bisect_right
 from datetime import datetime
+from operator import itemgetter
 from typing import TypeAlias
 
 from palio.model.predicate import Constraint, Op
@@ -169,4 +171,11 @@ def is_subset(a: Ranges, b: Ranges) -> bool:
         return False
     if len(b) == 1:
         return b[0][0] <= a[0][0] and a[-1][1] <= b[0][1]
-    return not difference(a, b)
+    for low, high in a:  # each lies in one of b: between any two of b there is a gap
+        at = bisect_right(b, low, key=_first) - 1
+        if at < 0 or b[at][1] < high:
+            return False
+    return True
+
+
+_first = itemgetter(0)

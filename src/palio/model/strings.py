@@ -65,7 +65,8 @@ def after(prefix: str) -> str | None:
     return bare[:-1] + chr(0xE000 if 0xD800 <= code <= 0xDFFF else code)
 
 
-def _least(a: str | None, b: str | None) -> str | None:
+def least(a: str | None, b: str | None) -> str | None:
+    """The lower of two high ends; None is no end."""
     if a is None or b is None:
         return b if a is None else a
     return min(a, b)
@@ -91,8 +92,8 @@ def facts(atoms: tuple[Atom, ...]) -> Facts:
         elif op in _NEGATIVE:
             never.append((op, operand))
         else:
-            begin, end = _range(op, operand)
-            low, high = max(low, begin), _least(high, end)
+            begin, end = order_range(op, operand)
+            low, high = max(low, begin), least(high, end)
     if only is None:
         low, high = _trim(low, high, never)
         only = _few(low, high)
@@ -111,7 +112,8 @@ def facts(atoms: tuple[Atom, ...]) -> Facts:
     )
 
 
-def _range(op: Op, operand: str) -> tuple[str, str | None]:
+def order_range(op: Op, operand: str) -> tuple[str, str | None]:
+    """A prefix or a comparison as low <= s < high."""
     if op is Op.PREFIX:
         return operand, after(operand)
     if op is Op.GE or op is Op.GT:
@@ -125,7 +127,7 @@ def _trim(low: str, high: str | None, never: list[Atom]) -> tuple[str, str | Non
     prefixes = [operand for op, operand in never if op is Op.NOT_PREFIX]
     for op, operand in never:  # nothing without it lies above U+10FFFF, repeated
         if op is Op.NOT_CONTAINS and operand and not operand.strip(_LAST_CHAR):
-            high = _least(high, operand)
+            high = least(high, operand)
     moved = True
     while moved and (high is None or low < high):
         moved = False
@@ -197,7 +199,7 @@ def implies(known: Facts, atom: Atom) -> bool:
     rule = _RULES.get(op)
     if rule is not None:
         return bool(rule(known, operand))
-    begin, end = _range(op, operand)
+    begin, end = order_range(op, operand)
     below = end is None or (known.high is not None and known.high <= end)
     return below and _is_above(known, begin)
 

@@ -130,9 +130,10 @@ def is_subset(a: ValueSet, b: ValueSet, exact: bool = False) -> bool:
         return True
     if a.absent and not b.absent:
         return False
-    for x, y in zip(a.ranges, b.ranges, strict=True):
-        if x and not ranges.is_subset(x, y):
-            return False
+    if a.ranges is not b.ranges:
+        for x, y in zip(a.ranges, b.ranges, strict=True):
+            if x and not ranges.is_subset(x, y):
+                return False
     if a.strings is None:
         return True
     if b.strings is None:

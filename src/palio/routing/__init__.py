@@ -4,11 +4,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from palio.routing.packets import (
+    Advertise,
+    Event,
+    Joined,
+    Left,
+    Packet,
+    Peer,
+    Publish,
+    Received,
+    Restate,
+    Role,
+    Send,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+)
+from palio.routing.router import Router
+
 if TYPE_CHECKING:
     from palio.routing.schemes import scheme
     from palio.routing.topology import Topology
 
-__all__ = ["Topology", "scheme"]
+__all__ = [
+    "Advertise",
+    "Event",
+    "Joined",
+    "Left",
+    "Packet",
+    "Peer",
+    "Publish",
+    "Received",
+    "Restate",
+    "Role",
+    "Router",
+    "Send",
+    "Subscribe",
+    "Topology",
+    "Unadvertise",
+    "Unsubscribe",
+    "scheme",
+]
 
 
 def __getattr__(name: str) -> Any:

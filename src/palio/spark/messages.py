@@ -23,6 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from palio.errors import InvalidValue
+from palio.spark.variants import json_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -69,7 +70,7 @@ def messages_of(
             f"column {column!r} has the type {type.simpleString()}; {layout}= takes {_TAKES[layout]}"
         )
     found = F.col(quoted(column))
-    return Messages((F.to_json(found) if layout == "variant" else found,))
+    return Messages((json_of(found) if layout == "variant" else found,))
 
 
 def quoted(*path: str) -> str:

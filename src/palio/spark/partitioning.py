@@ -56,6 +56,7 @@ SHARD_BYTES = 32 << 20  # of a shard, when their number is not given
 SHARDS_MAX = 10_000
 _CONSTRAINT_BYTES = 40  # that a constraint takes in a file, about
 _ROWS_MAX = 20_000  # filters of a batch
+_TEXT_MAX = 1 << 20  # characters of the predicates that a batch is made of
 _REST_MAX = 2  # shards that the rest may be as large as, to be one table that every worker has
 _POSITIVE = (1 << 62) - 1
 
@@ -248,12 +249,14 @@ def _keyed(df: DataFrame, interface: str, predicate: str) -> DataFrame:
 
 def _parse_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows: list[tuple[Any, ...]] = []
+    size = 0
     for batch in batches:
         for place, interface, text in zip(*(c.to_pylist() for c in batch.columns), strict=True):
             rows += _parsed(place, interface, text)
-            if len(rows) >= _ROWS_MAX:
+            size += len(text or "")
+            if len(rows) >= _ROWS_MAX or size >= _TEXT_MAX:
                 yield _from_rows(rows)
-                rows = []
+                rows, size = [], 0
     yield _from_rows(rows)
 
 

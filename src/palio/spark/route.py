@@ -32,8 +32,9 @@ from palio.spark.inputs import ENDINGS, read_messages, read_predicates
 from palio.spark.progress import StreamProgress
 from palio.spark.sessions import require_master, session
 from palio.spark.sinks import FileSink
-from palio.spark.streaming import BatchRouter, route_stream
+from palio.spark.streaming import BatchRouter, route_stream, versions_of
 from palio.spark.table_directory import TableDirectory
+from palio.spark.tasks import watched
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from palio.spark.terminal import StreamBar
 
 _POLL_S = 1.0
+_REMEDY = "(invalid='null' gives such rows NULL)"  # of broadcast.py, for programs
 _WORKERS_S_MAX = 60.0
 _SHOWN_MAX = 5  # rejects in an error
 _TOP_MAX = 10
@@ -60,6 +62,7 @@ class Job:
     rejects: Path | None = None
     strategy: str = "auto"
     output: str = "pairs"
+    invalid: str = "error"  # a row that is no message; null: no interfaces
     format: str | None = None  # of the messages
     write: str = "parquet"
     by_interface: bool = False
@@ -103,7 +106,7 @@ def run(job: Job, master: str, *, stream: bool, once: bool, bar: StreamBar) -> S
         bar.starting("reading predicates and messages")
         if stream:
             return route_folder(spark, job, once=once, progress=bar, say=bar.say)
-        return route_files(spark, job, stage=bar.starting)
+        return route_files(spark, job, stage=bar.starting, tasks=bar.tasks)
     finally:
         with contextlib.suppress(Exception):  # what went wrong before is what counts
             spark.stop()
@@ -121,7 +124,7 @@ def _check(job: Job) -> None:
     if job.rejects is not None and job.rejects.suffix.lower() not in ENDINGS:
         raise InvalidFile(f"{job.rejects}: the name ends in none of {', '.join(ENDINGS)}")
     if job.tables is not None:
-        TableDirectory(job.tables).current()
+        versions_of(job.tables).current()
     _sink(job)
 
 
@@ -140,13 +143,18 @@ def _require_workers(spark: SparkSession, master: str) -> None:
 
 
 def route_files(
-    spark: SparkSession, job: Job, *, stage: Callable[[str], Any] = lambda name: None
+    spark: SparkSession,
+    job: Job,
+    *,
+    stage: Callable[[str], Any] = lambda name: None,
+    tasks: Callable[[int, int], Any] = lambda done, known: None,
 ) -> Summary:
     """Route the messages that are there, once; the output must be new."""
     sink = _sink(job)
     tables, rejects = _tables(spark, job, sink)
     source = read_messages(spark, job.messages, format=job.format, types=job.types)
-    router = BatchRouter(tables, sink, job.output, {**source.options, "strategy": job.strategy})
+    options = {**source.options, "strategy": job.strategy, "invalid": job.invalid}
+    router = BatchRouter(tables, sink, job.output, options)
     if any(sink.path.glob("batch=*")):
         raise InvalidFile(
             f"{sink.path}: there is output of an earlier run; choose another directory"
@@ -155,7 +163,8 @@ def route_files(
         router.check(source.df)
         stage("routing")
         started = monotonic()
-        router(source.df, 0)
+        with watched(spark, tasks):
+            router(source.df, 0)
         return _summary(spark, job, sink, None, monotonic() - started, rejects)
 
 
@@ -178,9 +187,10 @@ def route_folder(spark: SparkSession, job: Job, *, once: bool, progress: Tell, s
             trigger={"availableNow": True} if once else None,
             progress=progress,
             strategy=job.strategy,
+            invalid=job.invalid,
             **source.options,
         )
-        with _republishing(spark, job, tables, say), _interrupt() as interrupted:
+        with _republishing(spark, job, TableDirectory(tables), say), _interrupt() as interrupted:
             while not query.awaitTermination(1):
                 if interrupted.is_set():
                     say("stopping; a batch that is not whole is routed again at the next start")
@@ -205,7 +215,8 @@ def _in_sentences(what: str = "the job failed") -> Iterator[None]:
     except (PalioError, KeyboardInterrupt):
         raise
     except Exception as error:
-        raise PalioError(f"{what}: {sentence(error)}") from None
+        said = sentence(error).replace(_REMEDY, "(--invalid null goes on without such rows)")
+        raise PalioError(f"{what}: {said}") from None
 
 
 @contextlib.contextmanager
@@ -225,14 +236,12 @@ def _interrupt() -> Iterator[threading.Event]:
 # ---- tables
 
 
-def _tables(spark: SparkSession, job: Job, sink: FileSink) -> tuple[TableDirectory, int]:
+def _tables(spark: SparkSession, job: Job, sink: FileSink) -> tuple[Path, int]:
     """The directory to route by, and how many predicates were rejected."""
     if job.tables is not None:
-        tables = TableDirectory(job.tables)
-        tables.current()
-        return tables, 0
+        return job.tables, 0
     tables = TableDirectory(sink.own / "tables")
-    return tables, _publish(spark, job, tables)
+    return tables.path, _publish(spark, job, tables)
 
 
 def _publish(spark: SparkSession, job: Job, tables: TableDirectory) -> int:

@@ -6,8 +6,8 @@
 
 The driver asks the directory of tables once a batch, so all rows of a batch are routed by one
 version, and a new version is used from the next batch on. A batch that Spark repeats after a crash
-is routed by the version that it had. Into files (sinks.py) every row comes exactly once, into a
-callback at least once.
+is routed by the version that it had. A partitioned table has no versions: it is 0. Into files
+(sinks.py) every row comes exactly once, into a callback at least once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,6 +25,7 @@ from palio.errors import InvalidFile, InvalidValue
 from palio.spark.batches import BatchRecord, BatchRecords
 from palio.spark.forwarding import forward
 from palio.spark.messages import quoted
+from palio.spark.partitioned_table import PartitionedTable, is_partitioned
 from palio.spark.progress import ProgressListener, StreamProgress
 from palio.spark.sinks import FileSink
 from palio.spark.table_directory import TableDirectory
@@ -41,7 +42,7 @@ _COUNTS_S_MAX = 5.0  # counts come with the first action on the rows, or not at 
 
 def route_stream(
     source: DataFrame,
-    tables: TableDirectory | str | Path,
+    tables: TableDirectory | PartitionedTable | str | Path,
     sink: FileSink | Callback | str | Path,
     *,
     checkpoint: str | Path | None = None,
@@ -51,7 +52,8 @@ def route_stream(
     progress: Callable[[StreamProgress], Any] | None = None,
     **options: Any,
 ) -> StreamingQuery:
-    """Start a query that routes a streaming DataFrame by the tables of a directory.
+    """Start a query that routes a streaming DataFrame by the tables of a directory, or by a
+    partitioned table, which stays as it is.
 
     `sink`: a directory for files, or a FileSink; or a function of (rows, batch number, version),
     called once a batch or, after a crash, again with the same batch: it needs a `checkpoint`
@@ -88,9 +90,25 @@ def route_stream(
     return query
 
 
-def _absolute(tables: TableDirectory | str | Path) -> TableDirectory:
-    path = tables.path if isinstance(tables, TableDirectory) else Path(tables)
-    return TableDirectory(path.absolute())
+@dataclass(frozen=True, slots=True)
+class _Unversioned:
+    """A partitioned table in the place of a directory of versions."""
+
+    path: Path
+
+    def current(self) -> tuple[int, Path]:
+        return 0, PartitionedTable(self.path).path
+
+    def file(self, version: int) -> Path:
+        return self.path
+
+
+def versions_of(
+    tables: TableDirectory | PartitionedTable | str | Path,
+) -> TableDirectory | _Unversioned:
+    """What says which version is current and where it lies; paths become absolute."""
+    path = Path(tables if isinstance(tables, str | Path) else tables.path).absolute()
+    return _Unversioned(path) if is_partitioned(path) else TableDirectory(path)
 
 
 def _checkpoint(path: str | Path | None) -> Path:
@@ -114,7 +132,7 @@ class BatchRouter:
 
     def __init__(
         self,
-        tables: TableDirectory | str | Path,
+        tables: TableDirectory | PartitionedTable | str | Path,
         sink: FileSink | Callback,
         output: str,
         options: dict[str, Any],
@@ -131,7 +149,7 @@ class BatchRouter:
                 )
         self.own = sink.own if isinstance(sink, FileSink) else _checkpoint(checkpoint)
         self.records = BatchRecords(self.own / "batches")
-        self._tables = _absolute(tables)
+        self._tables = versions_of(tables)
         self._sink = sink
         self._output = output
         self._options = options
@@ -139,7 +157,12 @@ class BatchRouter:
 
     def check(self, source: DataFrame) -> None:
         """Raise now what would stop the first batch: no table, a schema that does not fit."""
-        self.routed(source, self._tables.current()[1])
+        table = self._tables.current()[1]
+        if is_partitioned(table) or self._options.get("strategy") == "partitioned":
+            # Batches are plain DataFrames, and only those can be shuffled: ask about such a one.
+            self.routed(source.sparkSession.createDataFrame([], source.schema), table)
+        else:
+            self.routed(source, table)
         if isinstance(self._sink, FileSink):
             self._sink.check(source.columns)
             self._sink.prepare()

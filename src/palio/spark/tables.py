@@ -232,7 +232,16 @@ def _remote(url: str) -> Location:
         raise InvalidFile(f"{url}: the table cannot be read: {error}") from None
     if not found.is_file:
         raise InvalidFile(f"{url}: there is no such file")
-    return Location(url, found.size, found.mtime_ns or 0)
+    return Location(url, found.size, found.mtime_ns or _mark(files, path))
+
+
+def _mark(files: Any, path: str) -> int:
+    """What stands for the time of writing where a file system tells none: fsspec makes a key of all
+    that it is told, such as an ETag."""
+    handler = getattr(files, "handler", None)
+    if handler is None:
+        return 0
+    return int(hashlib.sha256(handler.fs.ukey(path).encode()).hexdigest()[:15], 16)
 
 
 def _file_system(url: str) -> tuple[Any, str]:
@@ -244,14 +253,14 @@ def _file_system(url: str) -> tuple[Any, str]:
         return found
     except (OSError, ValueError) as error:
         try:
-            import fsspec
+            from fsspec.core import url_to_fs
         except ImportError:
             raise InvalidFile(
                 f"{url}: pyarrow cannot read this ({error}); install fsspec and its package for "
                 f"{url.partition('://')[0]}"
             ) from None
     try:
-        files, path = fsspec.core.url_to_fs(url)
+        files, path = url_to_fs(url)
     except (ImportError, OSError, ValueError) as error:
         raise InvalidFile(f"{url}: neither pyarrow nor fsspec can read this: {error}") from None
     return fs.PyFileSystem(fs.FSSpecHandler(files)), path

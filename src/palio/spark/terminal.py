@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StreamBar:
-    """Follows a stream; `total` messages where that is known. Silent when there is no terminal."""
+    """Follows a stream or a batch job; `total` messages where that is known. Silent when there is no terminal."""
 
     def __init__(self, console: Console, total: int | None = None) -> None:
         self._started = time.monotonic()
@@ -46,6 +46,12 @@ class StreamBar:
 
     def starting(self, text: str) -> None:
         self._bar.update(self._task, description=text)
+
+    def tasks(self, done: int, known: int) -> None:
+        """While a batch job runs."""
+        self._bar.update(
+            self._task, completed=done, total=known, rates=f"{done:,} of {known:,} tasks"
+        )
 
     def __call__(self, progress: StreamProgress) -> None:
         """After each micro-batch."""

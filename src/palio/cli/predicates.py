@@ -1,0 +1,88 @@
+"""Predicates on the command line: their normal form, and whether one covers another."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from palio.cli.application import NO, _pair, app
+
+
+class Notation(StrEnum):
+    """How a predicate is written."""
+
+    SQL = "sql"
+    PAPER = "paper"
+    JSON = "json"
+
+
+PredicateText = Annotated[
+    str, typer.Argument(help="A SQL boolean expression, such as \"dest = 'MXP' AND price < 500\".")
+]
+
+
+@app.command()
+def parse(
+    predicate: PredicateText,
+    read: Annotated[Notation, typer.Option("--from", help="How it is written.")] = Notation.SQL,
+    limit: Annotated[int, typer.Option(help="The most filters the normal form may have.")] = 4096,
+    reduced: Annotated[bool, typer.Option("--reduce", help="Reduce it as well.")] = False,
+) -> None:
+    """Show the normal form of a predicate in the three notations."""
+    from palio.model import json_form, notation
+    from palio.model.language import parse as parse_sql
+    from palio.model.reduction import reduce
+
+    if read is Notation.SQL:
+        parsed = parse_sql(predicate, limit=limit)
+    elif read is Notation.PAPER:
+        parsed = notation.parse_predicate(predicate)
+    else:
+        parsed = json_form.from_json(predicate)
+    if reduced:
+        parsed = reduce(parsed)
+    print(f"-- SQL ({len(parsed.filters)} filters, {parsed.size} constraints)")
+    print(str(parsed))
+    print("\n-- the papers' notation")
+    print(notation.print_predicate(parsed))
+    print("\n-- JSON")
+    print(json_form.to_json(parsed))
+
+
+@app.command()
+def covers(
+    a: Annotated[str, typer.Argument(help="The predicate that may cover, as SQL.")],
+    b: Annotated[str, typer.Argument(help="The predicate that may be covered.")],
+    types: Annotated[
+        list[str] | None,
+        typer.Option(help="The type of an attribute: x=int makes x > 3 AND x < 5 mean x = 4."),
+    ] = None,
+) -> None:
+    """Tell whether A selects every message that B selects; if not, show one that it misses.
+
+    Exit code 0: yes; 1: no.
+    """
+    from palio.errors import LimitExceeded
+    from palio.model import covering
+    from palio.model.language import parse as parse_sql
+
+    wide, narrow = parse_sql(a), parse_sql(b)
+    schema = dict(_pair(entry) for entry in types or [])
+    try:
+        answer = covering.covers(wide, narrow, exact=True, schema=schema)
+        decided = "decided exactly"
+    except LimitExceeded:
+        answer = covering.covers(wide, narrow, schema=schema)
+        decided = "decided by the sound test; the exact one is too large"
+    if answer:
+        print(f"yes: every message that matches\n  {narrow}\nmatches\n  {wide}\n({decided})")
+        return
+    print(f"no ({decided})")
+    missed = covering.witness(wide, narrow, schema=schema)
+    if missed is None:
+        print("no example could be constructed")
+    else:
+        print(f"for example {missed.to_json()}\n  matches        {narrow}\n  but not        {wide}")
+    raise typer.Exit(NO)

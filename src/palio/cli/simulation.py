@@ -1,0 +1,142 @@
+"""The simulator on the command line: seeds, verdicts, and the scenario of a failure."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from palio.cli.application import NO, app
+from palio.errors import PalioError
+
+if TYPE_CHECKING:
+    from palio.sim.runs import Outcome, Summary
+    from palio.sim.workload import Settings
+
+
+@app.command()
+def sim(
+    routers: Annotated[int, typer.Option(help="How many routers.")] = 20,
+    topology: Annotated[str, typer.Option(help="tree, line, star or hierarchy.")] = "tree",
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 100,
+    first: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    seed: Annotated[int | None, typer.Option(min=0, help="This seed only.")] = None,
+    faults: Annotated[
+        str, typer.Option(help="Of crash, partition, loss, reorder, duplicate; or none.")
+    ] = "crash,partition,loss,reorder,duplicate",
+    routing: Annotated[str, typer.Option(help="covering, plain or flooding.")] = "covering",
+    advertisements: Annotated[
+        bool, typer.Option("--advertisements", help="Subscriptions follow advertisements.")
+    ] = False,
+    operations: Annotated[int, typer.Option(help="How many operations a seed has.")] = 100,
+    scenario: Annotated[
+        Path | None, typer.Option(help="Run this scenario instead, and print its trace.")
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option(help="Run each seed without covering too, to tell what that saves.")
+    ] = True,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="How many processes; one a core by default.")
+    ] = None,
+    brief: Annotated[bool, typer.Option("--brief", help="Only failures and totals.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Run routers in a simulated network with faults, and check all they do.
+
+    Exit code 0: every checker is content; 1: a seed fails.
+    """
+    from palio.sim.runs import Summary, judge_all
+    from palio.sim.workload import Settings
+
+    if scenario is not None:
+        _replay(scenario)
+        return
+    chosen = () if faults == "none" else tuple(part.strip() for part in faults.split(","))
+    settings = Settings(routers, topology, operations, chosen, routing, advertisements)
+    wanted = range(first, first + seeds) if seed is None else range(seed, seed + 1)
+    summary, failure = Summary(), None
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        outcomes = judge_all(settings, wanted, compare=compare, processes=processes)
+        for outcome in bar.track(outcomes, total=len(wanted), description="simulating"):
+            summary.add(outcome)
+            failed = outcome.verdict.kind is not None
+            if failed and failure is None:
+                failure = outcome
+            if failed or not brief:
+                _print_outcome(outcome, as_json)
+    _print_summary(summary, as_json)
+    if failure is not None:
+        _print_failure(settings, failure.verdict.seed, as_json)
+        raise typer.Exit(NO)
+
+
+def _replay(path: Path) -> None:
+    from palio.sim import scenario
+    from palio.sim.world import traced
+
+    verdict, lines = traced(scenario.read(path))
+    print("\n".join([*lines, verdict.text]))
+    if verdict.kind is not None:
+        raise typer.Exit(NO)
+
+
+def _print_outcome(outcome: Outcome, as_json: bool) -> None:
+    verdict = outcome.verdict
+    if as_json:
+        print(json.dumps(outcome.row()), flush=True)
+        return
+    totals = verdict.totals
+    print(
+        f"seed {verdict.seed}: {verdict.kind or 'ok'}, {totals.publications} publications, "
+        f"{totals.deliveries} deliveries, {totals.messages} messages and {totals.subscriptions} "
+        f"subscriptions forwarded, {totals.bytes:,} bytes",
+        flush=True,
+    )
+    if verdict.kind is not None:
+        print(f"  {verdict.text}")
+
+
+def _print_summary(summary: Summary, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(summary.row()))
+        return
+    totals, plain = summary.totals, summary.plain
+    print(
+        f"{summary.seeds:,} seeds, {len(summary.failed):,} failed: "
+        f"{totals.publications:,} publications, {totals.deliveries:,} deliveries "
+        f"({totals.due:,} had to arrive), {totals.messages:,} messages and "
+        f"{totals.subscriptions:,} subscriptions forwarded, {totals.frames:,} frames, "
+        f"{totals.bytes:,} bytes"
+    )
+    if plain is not None and plain.subscriptions:
+        saved = plain.subscriptions - totals.subscriptions
+        print(
+            f"covering saved {saved:,} of the {plain.subscriptions:,} subscriptions that are "
+            f"forwarded without it ({saved / plain.subscriptions:.0%})"
+        )
+
+
+def _print_failure(settings: Settings, seed: int, as_json: bool) -> None:
+    """The short scenario of a failure, and how to see it again."""
+    from palio.sim.runs import shrunk
+    from palio.sim.workload import draw
+
+    print(f"palio: shrinking seed {seed}", file=sys.stderr, flush=True)
+    try:
+        text = str(shrunk(draw(settings, seed)))
+    except PalioError as error:
+        raise PalioError(f"seed {seed} failed, but not when it was run again: {error}") from None
+    if as_json:
+        print(json.dumps({"seed": seed, "scenario": text}))
+        return
+    print(f"\n{text}")
+    print(
+        f"This is what is left of seed {seed}. Save it to a file and replay it with "
+        f"`palio sim --scenario FILE`; the whole seed replays with the same options and "
+        f"`--seed {seed}`."
+    )

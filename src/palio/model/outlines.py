@@ -1,0 +1,189 @@
+"""Outlines of value sets: the few facts by which an index files a set and finds it again.
+
+When set b lies inside set a, as `valuesets.is_subset` decides it, then
+
+    kind     they are of one kind, or a is of the kind "mixed" (`any`, absent)
+    members  b has few members if a has; each of b's is one of a's
+    hull     the hull of b, from its least to its greatest member, lies within the bounds of a
+    texts    what a must end with or contain is a part of every text of b
+
+so an index that compares these misses nothing; whoever asks it verifies.
+
+The bounds of a set of strings are those that its constraints name, its hull is what follows from
+them: `s >= 'a' AND s != 'a'` is bounded by 'a', and its hull begins right above.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+from palio.model import ranges
+from palio.model.predicate import ORDER_OPS, Op, trusted_constraint
+from palio.model.strings import Facts, common_prefix, facts, least, order_range
+from palio.model.values import Type
+from palio.model.valuesets import ORDERED, ValueSet
+
+Span: TypeAlias = tuple[Any, Any]  # low, high: comparable with each other within one kind
+Member: TypeAlias = tuple[Type, Any]
+
+MEMBERS_MAX = 64
+_LOW_OPS = frozenset({Op.GE, Op.GT, Op.PREFIX})
+_BOTTOM, _TOP = (0, ""), (1, "")
+_BOUNDLESS: dict[str, Span] = {
+    "number": (-math.inf, math.inf),
+    "time": ranges.UNIVERSE[Type.TIME],
+    "bool": ranges.UNIVERSE[Type.BOOL],
+    "string": (_BOTTOM, _TOP),
+}
+
+
+def kind(allowed: ValueSet) -> str:
+    """number, time, bool, string, or mixed."""
+    bools, ints, floats, times = allowed.ranges
+    kinds = [bool(bools), bool(ints or floats), bool(times), allowed.strings is not None]
+    if allowed.absent or sum(kinds) != 1:
+        return "mixed"
+    return ("bool", "number", "time", "string")[kinds.index(True)]
+
+
+def members(allowed: ValueSet) -> list[Member] | None:
+    """All members, when they are few."""
+    if allowed.absent:
+        return None
+    found: list[Member] = []
+    for type, spans in zip(ORDERED, allowed.ranges, strict=True):
+        if sum(high - low + 1 for low, high in spans) + len(found) > MEMBERS_MAX:
+            return None
+        found.extend((type, key) for low, high in spans for key in range(low, high + 1))
+    if allowed.strings is not None:
+        only = facts(allowed.strings).only
+        if only is None or len(only) > MEMBERS_MAX:
+            return None
+        found.extend((Type.STRING, text) for text in sorted(only))
+    return found
+
+
+def some_member(allowed: ValueSet) -> Member | None:
+    """A member, when it is easy to tell."""
+    for type, spans in zip(ORDERED, allowed.ranges, strict=True):
+        if spans:
+            return type, spans[0][0]
+    only = facts(allowed.strings).only if allowed.strings is not None else None
+    return (Type.STRING, min(only)) if only else None
+
+
+def only_strings(allowed: ValueSet) -> Facts | None:
+    """What is known of its strings, when there is nothing else in it."""
+    if allowed.strings is None or allowed.absent or any(allowed.ranges):
+        return None
+    return facts(allowed.strings)
+
+
+def hull(allowed: ValueSet) -> tuple[str, Span | None]:
+    """The kind of a set, and the least and greatest of it; no span when it is mixed."""
+    its = kind(allowed)
+    if its == "mixed":
+        return its, None
+    bools, ints, floats, times = allowed.ranges
+    if its == "number":
+        ends: list[tuple[float, float]] = [(ints[0][0], ints[-1][1])] if ints else []
+        if floats:
+            last = ranges.float_from_key(floats[-1][1])
+            ends.append((ranges.float_from_key(floats[0][0]), math.inf if last != last else last))
+        return its, (min(low for low, _ in ends), max(high for _, high in ends))
+    if its == "string":
+        assert allowed.strings is not None
+        known = facts(allowed.strings)
+        return its, _only_span(known) or _string_span(known.low, known.high)
+    spans = times or bools
+    return its, (spans[0][0], spans[-1][1])
+
+
+def bounds(allowed: ValueSet) -> tuple[str, Span | None]:
+    """The kind of a set, and the span that holds the hull of all that lies inside it.
+
+    No span when it bounds nothing.
+    """
+    its, span = hull(allowed)
+    if its == "string":
+        span = _string_bounds(allowed)
+    return its, None if its == "mixed" or span == _BOUNDLESS[its] else span
+
+
+def is_interval(allowed: ValueSet) -> bool:
+    """Is whatever has its hull within these bounds inside the set? Comparisons are like that."""
+    its, span = bounds(allowed)
+    if span is None:
+        return False
+    if its == "string":
+        atoms = allowed.strings or ()
+        plain = all(op in ORDER_OPS or op is Op.PREFIX for op, _ in atoms)
+        return plain and not any(op in _LOW_OPS and not text.strip("\0") for op, text in atoms)
+    if its != "number":
+        return sum(map(len, allowed.ranges)) == 1
+    return all(
+        allowed.ranges[ORDERED.index(type)] == _numbers_between(type, *span)
+        for type in (Type.INT, Type.FLOAT)
+    )
+
+
+def _numbers_between(type: Type, low: float, high: float) -> ranges.Ranges:
+    """All numbers of a type from low to high; without a high end NaN, too."""
+    found: ranges.Ranges = (ranges.UNIVERSE[type],)
+    for op, end in ((Op.GE, low), (Op.LE, high)):
+        if math.isfinite(end):
+            comparison = trusted_constraint("", op, end, None)
+            found = ranges.intersection(found, ranges.selected(type, comparison))
+    return found
+
+
+def hole(allowed: ValueSet) -> Span | None:
+    """The one point that is missing, as a span, when the rest of the kind is there (!=)."""
+    its = kind(allowed)
+    if its == "string":
+        if allowed.strings is None or [op for op, _ in allowed.strings] != [Op.NE]:
+            return None
+        text = allowed.strings[0][1]
+        return _string_span(text, text + "\0")
+    types = {"number": (Type.INT, Type.FLOAT), "time": (Type.TIME,)}.get(its, ())
+    points = set()
+    for type in types:
+        spans = allowed.ranges[ORDERED.index(type)]
+        for low, high in ranges.difference((ranges.UNIVERSE[type],), spans):
+            if low != high:
+                return None
+            points.add(ranges.float_from_key(low) if type is Type.FLOAT else low)
+    if len(points) != 1 or (point := points.pop()) != point:
+        return None
+    return point, point
+
+
+def _string_bounds(allowed: ValueSet) -> Span:
+    assert allowed.strings is not None
+    if (finite := _only_span(facts(allowed.strings))) is not None:
+        return finite
+    low, high = "", None
+    for op, operand in allowed.strings:
+        if op in ORDER_OPS or op is Op.PREFIX:
+            begin, end = order_range(op, operand)
+            low, high = max(low, begin), least(high, end)
+    # What contains anything but NULs lies above NULs, whatever its own low end.
+    return _string_span(low if low.strip("\0") else "", high)
+
+
+def _only_span(known: Facts) -> Span | None:
+    if known.only is None:
+        return None
+    return _string_span(min(known.only, default=""), max(known.only, default="") + "\0")
+
+
+def _string_span(low: str, high: str | None) -> Span:
+    return (0, low), _TOP if high is None else (0, high)
+
+
+def texts(known: Facts) -> tuple[str, tuple[str, ...]]:
+    """What each of these strings ends with, and other parts that each of them has."""
+    if known.only:
+        return min(known.only), ()
+    return known.suffix, (common_prefix(known.low, known.high), *known.contains)

@@ -1,0 +1,1 @@
+"""The protocol without input and output: decisions here, sockets and clocks elsewhere."""

@@ -1,0 +1,130 @@
+"""The data path: to which peers does a message go?
+
+The poset decides what is forwarded; messages are matched by a forwarding table of what the peers
+said. Up to `EVALUATED_MAX` filters they are evaluated one by one, because a table of that size
+costs more to compile than it saves. Above, the table is that of the engine pivot, and what peers
+say makes new versions of it when the next message comes.
+
+    peer ──▶ buckets of at most BUCKET_MAX filters ──▶ interfaces "0", "1", ... of the table
+
+A table forgets whole interfaces only. Hence the buckets: to take one filter back, its bucket is
+compiled again, not all that the peer said. After as many changes as half of the filters, the
+table is compiled as a whole, so the versions never weigh more than the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from palio.model.message import Message
+from palio.model.predicate import Filter, Predicate
+from palio.routing.packets import Peer
+
+if TYPE_CHECKING:
+    from palio.matching.table import ForwardingTable
+
+EVALUATED_MAX = 256  # filters: about 0.2 ms a message; compiling takes 10 ms and more
+BUCKET_MAX = 256  # filters of one interface of the table
+
+
+class _Bucket:
+    """Filters of one peer that are one interface of the table."""
+
+    __slots__ = ("filters", "interface", "peer")
+
+    def __init__(self, peer: Peer, interface: str) -> None:
+        self.peer = peer
+        self.interface = interface
+        self.filters: dict[Filter, None] = {}
+
+
+class DataPath:
+    """The filters of all peers, ready to match."""
+
+    def __init__(self) -> None:
+        self._places: dict[Peer, dict[Filter, _Bucket]] = {}
+        self._open: dict[Peer, _Bucket] = {}  # where the next filter of a peer goes
+        self._buckets: dict[str, _Bucket] = {}
+        self._made = 0  # buckets, ever
+        self._filters = 0
+        self._table: ForwardingTable | None = None
+        self._compiled: set[str] = set()  # interfaces of the table
+        self._new: dict[_Bucket, list[Filter]] = {}  # not in the table yet
+        self._stale: dict[_Bucket, None] = {}  # with filters in the table that are gone
+        self._changes = 0  # since the table was compiled as a whole
+
+    def __len__(self) -> int:
+        """How many filters there are, each counted for every peer that said it."""
+        return self._filters
+
+    def change(self, peer: Peer, news: Mapping[Filter, bool]) -> None:
+        """A peer has said filters (True) or taken them back (False)."""
+        for found, is_said in news.items():
+            (self._add if is_said else self._remove)(peer, found)
+
+    def peers(self, message: Message) -> set[Peer]:
+        """The peers of which a filter matches the message."""
+        if self._filters <= EVALUATED_MAX:
+            self._table = None
+            return {
+                peer
+                for peer, filters in self._places.items()
+                if any(f.matches(message) for f in filters)
+            }
+        table = self._current()
+        return {self._buckets[interface].peer for interface in table.forward(message)}
+
+    def _add(self, peer: Peer, found: Filter) -> None:
+        bucket = self._open.get(peer)
+        if bucket is None or len(bucket.filters) >= BUCKET_MAX:
+            bucket = self._open[peer] = _Bucket(peer, str(self._made))
+            self._buckets[bucket.interface] = bucket
+            self._made += 1
+        bucket.filters[found] = None
+        self._places.setdefault(peer, {})[found] = bucket
+        self._filters += 1
+        self._changes += 1
+        if self._table is not None:
+            self._new.setdefault(bucket, []).append(found)
+
+    def _remove(self, peer: Peer, found: Filter) -> None:
+        bucket = self._places[peer].pop(found)
+        del bucket.filters[found]
+        self._filters -= 1
+        self._changes += 1
+        if self._table is not None:
+            self._stale[bucket] = None
+        if not bucket.filters:
+            del self._buckets[bucket.interface]
+            if self._open.get(peer) is bucket:
+                del self._open[peer]
+
+    def _current(self) -> ForwardingTable:
+        """The table with all that was said until now."""
+        if self._table is None or 2 * self._changes > self._filters:
+            self._table = self._whole()
+        elif self._new or self._stale:
+            self._table = self._updated(self._table)
+        self._new, self._stale = {}, {}
+        return self._table
+
+    def _whole(self) -> ForwardingTable:
+        from palio.matching.table import ForwardingTable
+
+        self._changes = 0
+        self._compiled = set(self._buckets)
+        return ForwardingTable.compile(
+            {name: Predicate(tuple(b.filters)) for name, b in self._buckets.items()}
+        )
+
+    def _updated(self, table: ForwardingTable) -> ForwardingTable:
+        remove = [b.interface for b in self._stale if b.interface in self._compiled]
+        add = {
+            b.interface: Predicate(tuple(b.filters if b in self._stale else self._new[b]))
+            for b in {**self._stale, **self._new}
+            if b.filters
+        }
+        self._compiled.difference_update(remove)
+        self._compiled.update(add)
+        return table.updated(add=add, remove=remove)

@@ -1,0 +1,61 @@
+"""A router's state as text: peers, then each poset as an indented tree.
+
+An item stands below what covers it; -> names its subscribers, <- those it was forwarded to, as
+the arrows of the 2000 paper's figures: both show the way of messages. An item below several others
+is drawn out once, below the first; elsewhere it is marked ^ and stands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from palio.model.advertisement import Advertisement
+from palio.model.predicate import Filter
+
+if TYPE_CHECKING:
+    from palio.routing.router import Router
+    from palio.routing.subscriptions import Subscriptions
+
+T = TypeVar("T", Filter, Advertisement)
+
+
+def dump(router: Router) -> str:
+    """The whole state of a router, a line an item."""
+    lines = [f"router {router.name}", "peers"]
+    lines += [f"  {peer} {role}" for peer, role in router.peers.items()] or ["  none"]
+    order = list(router.peers)
+    lines += ["subscriptions", *_tree(router.subscriptions, order)]
+    if len(router.advertisements):
+        lines += ["advertisements", *_tree(router.advertisements, order)]
+    return "\n".join(lines) + "\n"
+
+
+def _tree(items: Subscriptions[T], peers: list[str]) -> Iterator[str]:
+    if not len(items):
+        yield "  none"
+        return
+    places = {item: place for place, item in enumerate(items)}
+    poset, drawn = items.poset, set[T]()
+
+    def by_arrival(found: set[T]) -> list[T]:
+        return sorted(found, key=places.__getitem__, reverse=True)
+
+    stack = [(item, 1) for item in by_arrival(set(poset.roots()))]
+    while stack:  # not by recursion: a chain of filters may be long
+        item, depth = stack.pop()
+        text = "  " * depth + _text(item)
+        if item in drawn:
+            yield f"{text}  ^"
+            continue
+        drawn.add(item)
+        heard, told = items.subscribers(item), items.forwards(item)
+        text += "".join(f" ->{peer}" for peer in peers if peer in heard)
+        yield text + "".join(f" <-{peer}" for peer in peers if peer in told)
+        stack += [(below, depth + 1) for below in by_arrival(set(poset.successors(item)))]
+
+
+def _text(item: Filter | Advertisement) -> str:
+    if isinstance(item, Filter):
+        return str(item)
+    return "; ".join(map(str, item)) or "nothing"

@@ -1,0 +1,33 @@
+"""Patterns: compound subscriptions over several messages.
+
+parse ──▶ Pattern ──▶ Monitor ──feed──▶ Compound, Compound, ...
+             └──plan──▶ Plan: what is delegated to which neighbour, and what is left for here
+"""
+
+from palio.routing.patterns.language import parse
+from palio.routing.patterns.monitor import Assembler, Monitor, Sieve, matcher
+from palio.routing.patterns.packets import Assembled, Compound, Delegated, Task, Withdrawn
+from palio.routing.patterns.pattern import And, Or, Part, Pattern, Then, Within
+from palio.routing.patterns.planning import Delegation, Plan, plan
+
+__all__ = [
+    "And",
+    "Assembled",
+    "Assembler",
+    "Compound",
+    "Delegated",
+    "Delegation",
+    "Monitor",
+    "Or",
+    "Part",
+    "Pattern",
+    "Plan",
+    "Sieve",
+    "Task",
+    "Then",
+    "Withdrawn",
+    "Within",
+    "matcher",
+    "parse",
+    "plan",
+]

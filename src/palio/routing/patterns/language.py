@@ -1,0 +1,199 @@
+"""The text of patterns: predicates in brackets, words between them.
+
+    pattern   := chain [within] [same]                      same: of the whole pattern only
+    chain     := unit | unit then unit ... | unit and unit ... | unit or unit ...
+    unit      := '[' predicate ']' | '(' chain [within] ')'
+    within    := 'within' NUMBER UNIT                       microseconds ... days
+    same      := 'same' NAME {',' NAME}
+
+Predicates stand in brackets, so that the AND and OR of SQL stay apart from those of patterns. A
+chain has one kind of word: there is no precedence to remember, whoever mixes writes parentheses.
+Every error points at the character.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from palio.errors import InvalidPattern, LimitExceeded, ParseError
+from palio.model import language
+from palio.routing.patterns.pattern import (
+    CLASH,
+    PARTS_MAX,
+    UNITS,
+    And,
+    Node,
+    Or,
+    Part,
+    Pattern,
+    Then,
+    Within,
+    clash,
+    node_text,
+)
+
+NESTING_MAX = 50
+
+_SPACE = re.compile(r"\s*")
+_WORD = re.compile(r"\w+")
+_NAME = re.compile(r"[^\W\d]\w*|`(?:[^`]|``)+`")
+_OPERATORS: dict[str, type[Then | And | Or]] = {"then": Then, "and": And, "or": Or}
+# A predicate up to its bracket: a bracket inside of a string, a quoted name or a comment is none.
+_PREDICATE = re.compile(
+    r"""(?: (?<![\w$])[rR](?:'[^']*'|"[^"]*")
+        | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*`
+        | --[^\n]* | /\*.*?\*/
+        | [^]'"`] )*+""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def parse(text: str | Pattern) -> Pattern:
+    """Read a pattern. Raises ParseError, which points at the character.
+
+    >>> parse("[what = 'login'] then [level > 3] within 10 minutes same host")
+    Pattern([what = 'login'] then [level > 3] within 10 minutes same host)
+    """
+    if isinstance(text, Pattern):
+        return text
+    if not isinstance(text, str):
+        raise InvalidPattern(f"a pattern is a text, not a {type(text).__name__}")
+    if len(text) > language.TEXT_MAX:
+        raise LimitExceeded(
+            f"the pattern has {len(text):,} characters, the limit is {language.TEXT_MAX:,}"
+        )
+    reader = _Reader(text)
+    node = reader.chain(0)
+    bounded = reader.bounded
+    names = reader.same()
+    if not bounded:
+        node = reader.within(node)  # either order
+    if reader.at < len(text):
+        reader.fail(reader.expected())
+    return Pattern(node, names)
+
+
+class _Reader:
+    """A text and how far it has been read; `at` is always on a token or at the end."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.parts = 0
+        self.bounded = False  # the chain read last ended in a `within`
+        self._skip(0)
+
+    def chain(self, depth: int) -> Node:
+        starts = [self.at]
+        nodes = [self._unit(depth)]
+        word = self._word()
+        if word not in _OPERATORS:
+            return self.within(nodes[0])
+        while (found := self._word()) in _OPERATORS:
+            if found != word:
+                self.fail(f"`{word}` and `{found}` are mixed: put one of them in parentheses")
+            self._skip(self.at + len(found))
+            starts.append(self.at)
+            nodes.append(self._unit(depth))
+        flat = _OPERATORS[word]
+        if flat is And and (pair := clash(nodes)):
+            reason = CLASH.format(*(node_text(nodes[i], nested=True) for i in pair))
+            self.fail(reason, starts[pair[1]])
+        return self.within(flat(tuple(nodes)))
+
+    def _unit(self, depth: int) -> Node:
+        opening = self.text[self.at : self.at + 1]
+        if opening == "[":
+            return self._part()
+        if opening != "(":
+            ends = "" if self.at < len(self.text) else ", and the pattern ends"
+            self.fail(f"here must be a predicate in brackets, [...], or a parenthesis{ends}")
+        if depth == NESTING_MAX:
+            self.fail(f"parentheses are nested more than {NESTING_MAX} deep")
+        opened = self.at
+        self._skip(self.at + 1)
+        node = self.chain(depth + 1)
+        if self._word() == "same":
+            self.fail("`same` belongs to the whole pattern: write it at the end")
+        if self.text[self.at : self.at + 1] != ")":
+            if self.at < len(self.text):
+                self.fail(self.expected())
+            self.fail("this parenthesis is not closed", opened)
+        self._skip(self.at + 1)
+        return node
+
+    def _part(self) -> Part:
+        opened = self.at
+        self.parts += 1
+        if self.parts > PARTS_MAX:
+            raise LimitExceeded(f"the pattern has more than {PARTS_MAX} parts", self.text, opened)
+        found = _PREDICATE.match(self.text, opened + 1)
+        if found is None or self.text[found.end() : found.end() + 1] != "]":
+            stopped = opened if found is None else found.end()
+            if stopped < len(self.text):
+                self.fail(f"this {self.text[stopped]} is not closed", stopped)
+            self.fail("this bracket is not closed", opened)
+        if not found[0].strip():
+            self.fail("the predicate is empty; [TRUE] selects every message", opened)
+        try:
+            predicate = language.parse(found[0])
+        except ParseError as error:
+            at = opened + 1 + error.position
+            raise type(error)(error.reason, self.text, at) from None
+        self._skip(found.end() + 1)
+        return Part(predicate)
+
+    def within(self, node: Node) -> Node:
+        self.bounded = self._word() == "within"
+        if not self.bounded:
+            return node
+        self._skip(self.at + len("within"))
+        number = self._word()
+        if not (number.isascii() and number.isdigit()):
+            self.fail("within takes a whole number and a unit, such as 10 minutes")
+        count, stood = int(number[:30]), self.at
+        self._skip(self.at + len(number))
+        unit = self._word()
+        size = UNITS.get(unit.removesuffix("s"))
+        if size is None:
+            self.fail(f"no unit of time; there are {', '.join(f'{u}s' for u in reversed(UNITS))}")
+        if not 0 < count * size < 2**63:
+            self.fail("a duration is above zero and below 300,000 years", stood)
+        self._skip(self.at + len(unit))
+        return Within(node, count * size)
+
+    def same(self) -> tuple[str, ...]:
+        if self._word() != "same":
+            return ()
+        names: list[str] = []
+        self._skip(self.at + len("same"))
+        while True:
+            found = _NAME.match(self.text, self.at)
+            if found is None:
+                self.fail("same takes the names of attributes; quote unusual ones with backticks")
+            name = found[0]
+            names.append(name[1:-1].replace("``", "`") if name[0] == "`" else name)
+            self._skip(found.end())
+            if self.text[self.at : self.at + 1] != ",":
+                return tuple(names)
+            self._skip(self.at + 1)
+
+    def expected(self) -> str:
+        """Why what stands here cannot follow."""
+        if self.text[self.at] == ")":
+            return "this parenthesis closes nothing"
+        if self._word() in ("within", "same"):
+            return f"`{self._word()}` is there already; the inner one goes into parentheses"
+        return "here may stand then, and, or, within, same, or the end"
+
+    def fail(self, reason: str, at: int | None = None) -> NoReturn:
+        raise ParseError(reason, self.text, self.at if at is None else at)
+
+    def _word(self) -> str:
+        found = _WORD.match(self.text, self.at)
+        return found[0].lower() if found else ""
+
+    def _skip(self, to: int) -> None:
+        found = _SPACE.match(self.text, to)
+        self.at = found.end() if found else to

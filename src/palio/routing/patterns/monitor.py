@@ -1,0 +1,336 @@
+"""Monitors: fed with messages in time, they say when a pattern has happened.
+
+    Publish, Assembled ──▶ in order ──▶ by key ──▶ automaton ──▶ answer
+                           lateness     same       (automaton.py)
+        Monitor      the whole pattern: a Compound for each match, and matching starts anew after it
+        Assembler    a part of a larger pattern: a Compound for each tight match; nothing is restarted,
+                     because only the monitor of the whole knows when
+        Sieve        a part of a larger pattern: the messages that can be in a tight match of it
+
+There is no clock: time is what messages say, and what `expire` is told. Equal feeds give equal
+answers. What is dropped is counted. The state has a limit: for each key what the pattern bounds,
+and `keys_max` keys; beyond, the key that was quiet for longest is dropped.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from heapq import heapify, heappop, heappush
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from palio.errors import InvalidFile, InvalidPattern, InvalidValue
+from palio.model.message import Message, as_message
+from palio.model.predicate import Predicate
+from palio.model.values import NUMBERS, Value, type_of
+from palio.routing.packets import Publish
+from palio.routing.patterns.automaton import Event, Span, Stamp, State, build, span_of
+from palio.routing.patterns.language import parse
+from palio.routing.patterns.packets import Assembled, Compound, Task
+from palio.routing.patterns.pattern import Awaited, Pattern, leaves
+
+KEYS_MAX = 100_000
+HELD_MAX = 1_000_000
+Key: TypeAlias = tuple[tuple[str, object], ...]
+Fed: TypeAlias = Publish | Assembled | tuple[Mapping[str, object], int]
+Out = TypeVar("Out")
+
+
+class Counters(msgspec.Struct):
+    """What became of the messages."""
+
+    fed: int = 0
+    ignored: int = 0
+    """No part wants them, or they lack an attribute of `same`."""
+    late: int = 0
+    """They came after their time had passed, and were dropped."""
+    keys_dropped: int = 0
+    """Keys whose open instances were dropped because there were too many."""
+    matches: int = 0
+
+
+class _Instance:
+    """What is open for one key."""
+
+    __slots__ = ("restarted", "state", "touched", "values")
+
+    def __init__(self, values: tuple[Value, ...], state: State) -> None:
+        self.values, self.state = values, state
+        self.touched = 0
+        self.restarted: Stamp | None = None  # compounds that began before are void
+
+
+class Matcher(ABC, Generic[Out]):
+    """What the three kinds share: order, keys, limits, snapshots."""
+
+    def __init__(
+        self,
+        pattern: Pattern | str,
+        *,
+        lateness: int | None = 0,
+        keys_max: int = KEYS_MAX,
+        held_max: int = HELD_MAX,
+    ) -> None:
+        """`lateness`: microseconds for which messages are held, to bring them into order; 0: they
+        come in order; None: they are held until `expire` says that the time is later.
+        `keys_max`: for how many values of `same` instances may be open at a time. `held_max`: how
+        many messages may be held; beyond, the oldest is taken early.
+        """
+        if (lateness or 0) < 0 or keys_max < 1 or held_max < 1:
+            raise InvalidPattern("lateness is 0 or more microseconds, the limits are 1 or more")
+        self.pattern = parse(pattern)
+        self.lateness, self.keys_max, self.held_max = lateness, keys_max, held_max
+        self.counters = Counters()
+        self._takes: list[Predicate | int] = []
+        build(self.pattern.node, self._takes)
+        self._awaits = any(isinstance(leaf, Awaited) for leaf in leaves(self.pattern.node))
+        self._clock: int | None = None
+        self._held: list[tuple[Stamp, int, Publish | Assembled]] = []
+        self._instances: dict[Key, _Instance] = {}  # the one touched last is last
+
+    def __len__(self) -> int:
+        """For how many keys something is open."""
+        return len(self._instances)
+
+    def feed(self, item: Fed) -> list[Out]:
+        """Take a message, (message, time in microseconds), or a compound that is awaited."""
+        self.counters.fed += 1
+        if isinstance(item, tuple):
+            item = _published(*item, self.counters.fed)
+        end = _end(item)
+        if self._clock is not None and end[0] < self._clock - (self.lateness or 0):
+            return self._late(item)
+        if self.lateness is not None:
+            self._clock = end[0] if self._clock is None else max(self._clock, end[0])
+        if self.lateness == 0:
+            return self._take(item)
+        heappush(self._held, (end, self.counters.fed, item))
+        if len(self._held) > self.held_max:  # from now on what is older is late
+            early = self._held[0][0][0] + (self.lateness or 0) + 1
+            self._clock = early if self._clock is None else max(self._clock, early)
+        return self._release()
+
+    def expire(self, now: int) -> list[Out]:
+        """Say that the time is `now`: nothing older than `now - lateness` comes any more."""
+        self._clock = now if self._clock is None else max(self._clock, now)
+        answers = self._release()
+        self._drop_expired(self._clock - (self.lateness or 0))
+        return answers
+
+    @property
+    def due(self) -> int | None:
+        """The first time at which `expire` has something to do; None: never."""
+        times = [self._held[0][0][0]] if self._held else []
+        if self.pattern.micros is not None and self._instances:
+            times.append(next(iter(self._instances.values())).touched + self.pattern.micros)
+        return min(times) + (self.lateness or 0) + 1 if times else None
+
+    @abstractmethod
+    def _answer(self, instance: _Instance, event: Event, found: Span | None) -> list[Out]:
+        """What to say when the automaton took an event."""
+
+    def _late(self, item: Publish | Assembled) -> list[Out]:
+        self.counters.late += 1
+        return []
+
+    def _release(self) -> list[Out]:
+        answers: list[Out] = []
+        if self._clock is None:
+            return answers
+        while self._held and self._held[0][0][0] < self._clock - (self.lateness or 0):
+            answers += self._take(heappop(self._held)[2])
+        return answers
+
+    def _drop_expired(self, now: int) -> None:
+        """Instances that were touched too long ago to be completed; the oldest come first."""
+        micros = self.pattern.micros
+        while micros is not None and self._instances:
+            key, oldest = next(iter(self._instances.items()))
+            if oldest.touched >= now - micros:
+                break
+            del self._instances[key]
+
+    def _take(self, item: Publish | Assembled) -> list[Out]:
+        event = self._event(item)
+        self._drop_expired(event.span.end[0])
+        message = event.span.messages[0].message
+        if not event.leaves or any(name not in message for name in self.pattern.same):
+            self.counters.ignored += 1
+            return []
+        values = tuple(message[name] for name in self.pattern.same)
+        key = _key(values)
+        instance = self._instances.pop(key, None) or self._begin(values)
+        now = instance.touched = event.span.end[0]
+        if isinstance(item, Assembled) and _is_void(event.span, instance.restarted):
+            self._instances[key] = instance
+            return []
+        instance.state.forget(now, -(2**63))
+        found = instance.state.feed(event)
+        self.counters.matches += found is not None
+        answers = self._answer(instance, event, found)
+        if instance.restarted is not None or instance.state.spans():
+            self._instances[key] = instance
+            if len(self._instances) > self.keys_max:
+                del self._instances[next(iter(self._instances))]
+                self.counters.keys_dropped += 1
+        return answers
+
+    def _event(self, item: Publish | Assembled) -> Event:
+        if isinstance(item, Assembled):
+            wanted = [take == item.id for take in self._takes]
+            span = span_of(item.compound.messages)
+        else:
+            wanted = [isinstance(t, Predicate) and t.matches(item.message) for t in self._takes]
+            span = span_of((item,))
+        return Event(span, frozenset(i for i, wants in enumerate(wanted) if wants))
+
+    def _begin(self, values: tuple[Value, ...]) -> _Instance:
+        return _Instance(values, build(self.pattern.node, []))
+
+    def _compound(self, found: Span) -> Compound:
+        first = found.messages[0].message
+        return Compound(found.messages, tuple(first[name] for name in self.pattern.same))
+
+    # ---- snapshots
+
+    def snapshot(self) -> bytes:
+        """All that is open and counted; `restore` of a matcher of the same pattern takes it back."""
+        plain = {
+            "pattern": str(self.pattern),
+            "clock": self._clock,
+            "counters": msgspec.to_builtins(self.counters),
+            "held": [[order, _packed(item)] for _, order, item in sorted(self._held, key=_order)],
+            "instances": [
+                [
+                    Message(dict(zip(self.pattern.same, i.values, strict=True))).to_json(),
+                    i.touched,
+                    i.restarted,
+                    i.state.dump(),
+                ]
+                for i in self._instances.values()
+            ],
+        }
+        return msgspec.json.encode(plain)
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot; whatever was open here is gone."""
+        try:
+            plain = msgspec.json.decode(snapshot)
+            if plain["pattern"] != str(self.pattern):
+                raise InvalidFile(
+                    f"the snapshot is one of the pattern {plain['pattern']}, not of {self.pattern}"
+                )
+            self._restore(plain)
+        except (msgspec.MsgspecError, InvalidValue, LookupError, TypeError, ValueError) as error:
+            raise InvalidFile(f"this is not a snapshot of a monitor: {error}") from None
+
+    def _restore(self, plain: dict[str, Any]) -> None:
+        self._clock = plain["clock"]
+        self.counters = msgspec.convert(plain["counters"], Counters)
+        items = [(order, _unpacked(packed)) for order, packed in plain["held"]]
+        self._held = [(_end(item), order, item) for order, item in items]
+        heapify(self._held)
+        self._instances = {}
+        for text, touched, restarted, state in plain["instances"]:
+            message = Message.from_json(text)
+            instance = self._begin(tuple(message[name] for name in self.pattern.same))
+            instance.touched = touched
+            instance.restarted = None if restarted is None else tuple(restarted)
+            instance.state.load(state)
+            self._instances[_key(instance.values)] = instance
+
+
+class Monitor(Matcher[Compound]):
+    """Matches a whole pattern.
+
+    >>> monitor = Monitor("[what = 'login'] then [what = 'alarm'] within 10 seconds same host")
+    >>> monitor.feed(({"what": "login", "host": "a"}, 1_000_000))
+    []
+    >>> [found] = monitor.feed(({"what": "alarm", "host": "a"}, 3_000_000))
+    >>> found.key, found.start, found.end
+    (('a',), 1000000, 3000000)
+    """
+
+    def _answer(self, instance: _Instance, event: Event, found: Span | None) -> list[Compound]:
+        if found is None:
+            return []
+        instance.state = build(self.pattern.node, [])
+        if self._awaits:
+            instance.restarted = found.end
+        return [self._compound(found)]
+
+
+class Assembler(Matcher[Compound]):
+    """Matches a part of a larger pattern, for the monitor of that one."""
+
+    def _answer(self, instance: _Instance, event: Event, found: Span | None) -> list[Compound]:
+        return [] if found is None else [self._compound(found)]
+
+
+class Sieve(Matcher[Publish]):
+    """Lets through the messages that can be in a tight match of a part of a larger pattern.
+
+    To let more through does no harm: what is late goes on to where the whole is matched.
+    """
+
+    def _answer(self, instance: _Instance, event: Event, found: Span | None) -> list[Publish]:
+        end = event.span.end
+        holds = found is not None or any(span.end == end for span in instance.state.spans())
+        return [event.span.messages[-1]] if holds else []
+
+    def _late(self, item: Publish | Assembled) -> list[Publish]:
+        self.counters.late += 1
+        return [item] if isinstance(item, Publish) else []
+
+
+def matcher(task: Task, pattern: Pattern, *, lateness: int | None = 0) -> Matcher[Any]:
+    """What does the task for a pattern."""
+    kinds: dict[Task, type[Matcher[Any]]] = {
+        Task.WHOLE: Monitor,
+        Task.ASSEMBLE: Assembler,
+        Task.SIEVE: Sieve,
+    }
+    return kinds[task](pattern, lateness=lateness)
+
+
+def _published(message: Mapping[str, object], time: object, number: int) -> Publish:
+    if not isinstance(time, int) or isinstance(time, bool):
+        raise InvalidValue(f"the time of a message is an int of microseconds, not {time!r}")
+    return Publish(as_message(message), "", number, time)
+
+
+def _key(values: tuple[Value, ...]) -> Key:
+    """Equal as in SQL: 1 is 1.0 and not TRUE, NaN is NaN."""
+    return tuple(
+        (
+            "number" if type_of(value) in NUMBERS else str(type_of(value)),
+            value if value == value else "NaN",
+        )
+        for value in values
+    )
+
+
+def _is_void(span: Span, restarted: Stamp | None) -> bool:
+    return restarted is not None and span.start <= restarted
+
+
+def _order(held: tuple[Stamp, int, object]) -> tuple[Stamp, int]:
+    return held[:2]
+
+
+def _end(item: Publish | Assembled) -> Stamp:
+    return span_of(item.compound.messages if isinstance(item, Assembled) else (item,)).end
+
+
+def _packed(item: Publish | Assembled) -> list[Any]:
+    messages = item.compound.messages if isinstance(item, Assembled) else (item,)
+    rows = [[m.message.to_json(), m.publisher, m.number, m.time] for m in messages]
+    return [item.id if isinstance(item, Assembled) else None, rows]
+
+
+def _unpacked(packed: list[Any]) -> Publish | Assembled:
+    number, rows = packed
+    messages = tuple(Publish(Message.from_json(text), *rest) for text, *rest in rows)
+    return messages[0] if number is None else Assembled(number, Compound(messages))

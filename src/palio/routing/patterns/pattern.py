@@ -1,0 +1,224 @@
+"""Patterns: compound subscriptions over several messages, as values, and how they are printed.
+
+    [what = 'login'] then ([what = 'alarm'] and [what = 'reboot'] within 5 minutes) same host
+
+    Pattern ── same: ("host",)
+      └─ Then ─┬─ Part(what = 'login')
+               └─ Within(5 minutes) ── And ─┬─ Part(what = 'alarm')
+                                            └─ Part(what = 'reboot')
+
+What a pattern means is written in docs/concepts/patterns.md. Nodes are in normal form: an `and` in
+an `and` is one `and`, and so for `or`; a `then` that begins with a `then` is one `then`, because
+A then B then C means (A then B) then C. So printing then parsing gives the same pattern.
+
+The parts of an `and` take different messages. When one of them takes more than one message, its
+predicates must exclude those of the others: only then is the state of a monitor small
+(automaton.py). A pattern that breaks this cannot be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any, TypeAlias, Union
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from palio.errors import InvalidPattern, InvalidValue
+from palio.model.covering import intersects
+from palio.model.predicate import Predicate
+from palio.model.sql_text import name_sql
+from palio.model.values import as_name
+
+PARTS_MAX = 64
+
+UNITS = {
+    "day": 86_400_000_000,
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+    "millisecond": 1_000,
+    "microsecond": 1,
+}
+"""Microseconds of each unit, the largest first."""
+
+
+class Part(msgspec.Struct, frozen=True, tag=True):
+    """One message that the predicate selects."""
+
+    predicate: Predicate
+
+
+class Awaited(msgspec.Struct, frozen=True, tag=True):
+    """A sub-pattern that somebody else assembles; it comes as a compound of this number."""
+
+    number: int
+
+
+class Then(msgspec.Struct, frozen=True, tag=True):
+    """Each step strictly later than the one before."""
+
+    steps: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        first = self.steps[0] if self.steps else None
+        if isinstance(first, Then):
+            force_setattr(self, "steps", first.steps + self.steps[1:])
+        _at_least_two("then", self.steps)
+
+
+class And(msgspec.Struct, frozen=True, tag=True):
+    """All parts, in any order, of different messages."""
+
+    parts: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "parts", _flat(And, self.parts))
+        _at_least_two("and", self.parts)
+        if found := clash(self.parts):
+            raise InvalidPattern(
+                CLASH.format(*(node_text(self.parts[i], nested=True) for i in found))
+            )
+
+
+class Or(msgspec.Struct, frozen=True, tag=True):
+    """One of them."""
+
+    choices: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "choices", _flat(Or, self.choices))
+        _at_least_two("or", self.choices)
+
+
+class Within(msgspec.Struct, frozen=True, tag=True):
+    """From its first to its last message no more than so many microseconds."""
+
+    node: Node
+    micros: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.micros < 2**63:
+            raise InvalidPattern(
+                f"within takes a duration above zero, not {self.micros} microseconds"
+            )
+
+
+Node: TypeAlias = Union[Part, Then, And, Or, Within, Awaited]  # noqa: UP007 (used before it is whole)
+
+CLASH = (
+    "{} and {} may select the same message; where a part of `and` takes several messages, its "
+    "predicates must exclude those of the other parts: add a condition that tells them apart"
+)
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """A compound subscription; `same` are the attributes on which all its messages agree."""
+
+    node: Node
+    same: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (count := sum(1 for _ in leaves(self.node))) > PARTS_MAX:
+            raise InvalidPattern(f"the pattern has {count} parts, the limit is {PARTS_MAX}")
+        try:
+            force_setattr(self, "same", tuple(dict.fromkeys(map(as_name, self.same))))
+        except InvalidValue as error:
+            raise InvalidPattern(f"same: {error}") from None
+
+    @property
+    def micros(self) -> int | None:
+        """How long an instance may last; None: without limit."""
+        return self.node.micros if isinstance(self.node, Within) else None
+
+    def __str__(self) -> str:
+        same = f" same {', '.join(map(name_sql, self.same))}" if self.same else ""
+        return node_text(self.node) + same
+
+    def __repr__(self) -> str:
+        return f"Pattern({self})"
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """What a node is made of, from left to right."""
+    if isinstance(node, Then):
+        return node.steps
+    if isinstance(node, And):
+        return node.parts
+    if isinstance(node, Or):
+        return node.choices
+    return (node.node,) if isinstance(node, Within) else ()
+
+
+def leaves(node: Node) -> Iterator[Part | Awaited]:
+    """The parts, from left to right."""
+    if isinstance(node, Part | Awaited):
+        yield node
+    for child in children(node):
+        yield from leaves(child)
+
+
+def single(node: Node) -> Predicate | None:
+    """The predicate of a node that always takes one message; None for any other."""
+    if isinstance(node, Part):
+        return node.predicate
+    if isinstance(node, Within):
+        return single(node.node)
+    if isinstance(node, Or):
+        found = [single(choice) for choice in node.choices]
+        if all(predicate is not None for predicate in found):
+            return Predicate(tuple(f for predicate in found if predicate for f in predicate))
+    return None
+
+
+def clash(parts: Sequence[Node]) -> tuple[int, int] | None:
+    """The first two parts of an `and` that may want one message and are not both single."""
+    for i, j in combinations(range(len(parts)), 2):
+        both_single = single(parts[i]) is not None and single(parts[j]) is not None
+        if not both_single and overlap(parts[i], parts[j]):
+            return i, j
+    return None
+
+
+def overlap(a: Node, b: Node) -> bool:
+    """May some message be wanted by both?"""
+    return any(
+        isinstance(x, Part) and isinstance(y, Part) and intersects(x.predicate, y.predicate)
+        for x in leaves(a)
+        for y in leaves(b)
+    )
+
+
+def node_text(node: Node, nested: bool = False) -> str:
+    """The text of a node; `nested`: in parentheses where it needs them inside another."""
+    if isinstance(node, Part):
+        return f"[{node.predicate}]"
+    if isinstance(node, Awaited):
+        return f"<{node.number}>"
+    if isinstance(node, Within):
+        text = f"{node_text(node.node, isinstance(node.node, Within))} within {duration_text(node.micros)}"
+    else:
+        word = type(node).__name__.lower()
+        text = f" {word} ".join(node_text(child, nested=True) for child in children(node))
+    return f"({text})" if nested else text
+
+
+def duration_text(micros: int) -> str:
+    """A duration in the largest unit that has a whole number of it."""
+    for unit, size in UNITS.items():
+        if micros % size == 0:
+            return f"{micros // size} {unit}{'s' * (micros != size)}"
+    raise AssertionError(micros)  # microseconds always fit
+
+
+def _flat(kind: Any, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    flat: list[Node] = []
+    for node in nodes:
+        flat.extend(children(node) if isinstance(node, kind) else (node,))
+    return tuple(flat)
+
+
+def _at_least_two(word: str, nodes: tuple[Node, ...]) -> None:
+    if len(nodes) < 2:
+        raise InvalidPattern(f"{word} joins two patterns or more, and has {len(nodes)}")

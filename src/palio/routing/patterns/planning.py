@@ -1,0 +1,202 @@
+"""Factoring and delegation: which router does which part of a pattern (2000, 3.6).
+
+    plan(pattern, providers) ──▶ Plan
+        delegations     sub-patterns, each to the one neighbour that all its parts come from
+        subscriptions   the other parts: plain subscriptions to each neighbour that has them
+        residual        what a monitor here matches, with Awaited(n) for the sub-pattern n;
+                        none when the whole is delegated
+
+A part comes from the peers with an advertisement that intersects its predicate. Sub-patterns of at
+least two messages whose parts all come from one neighbour, and only from there, are its to match:
+
+    as here    the root, with the task that it has here: the neighbour has all that we would have.
+    ASSEMBLE   nothing must come before it (it is in the first step of every `then` around it), and
+               no other part of the pattern may want its messages. Its tight spans come as compounds.
+    SIEVE      otherwise. The neighbour sends the messages of tight spans, and all is matched here.
+
+Why the matches are the same. Let S be the sub-pattern. (1) What the monitor of the whole does
+depends on S through its tight spans since the last match, and nothing else (automaton.py). (2) A
+span from s on is tight whatever was forgotten before s: any span inside it starts no earlier. So
+the tight spans since a match are those of an S that is never restarted and that start after that
+match: the Assembler gives those, and the monitor drops a compound that began before.
+(3) A compound comes when its last message does. For a `then` whose right side is S, the monitor
+would have to know then what ended before S began, long ago: hence "nothing must come before it".
+For `and`, `or` and the left side of `then` only the order of ends matters, which is kept. No other
+part wants a message of S, so no message would be taken by two nodes in one step there and in two
+steps here. (4) A Sieve lets through every message of every tight span of S: when it comes, it is
+last in a span that is kept or given by a state of S, and a message that is neither then is in no
+span later. With these messages, or more, S has the same tight spans: they are all there, and spans
+of fewer messages are spans of all. (5) A run of steps inside a `then` is no node of its own, since
+A then B then C is (A then B) then C; still a Sieve of B then C does: if c ends a tight span of
+A then B then C and not of B then C, there is a c' between the latest b and c, and A then B then c'
+lies inside. A run at the front is a node, and can be assembled. (6) A `within` around S bounds S
+as well: what is longer can be in no match of the whole.
+
+A router that is given a task plans it again, with the same function: for an Assembler (2) to (6) hold
+as they do for a Monitor, and a Sieve of sieved messages lets through what it would of all (4).
+
+All this holds as long as nothing is late and no limit of keys is met, here and there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+
+from palio.model.advertisement import Advertisement
+from palio.model.covering import intersects
+from palio.model.predicate import Predicate
+from palio.routing.packets import Peer
+from palio.routing.patterns.packets import Task
+from palio.routing.patterns.pattern import (
+    And,
+    Awaited,
+    Node,
+    Or,
+    Part,
+    Pattern,
+    Then,
+    Within,
+    children,
+    leaves,
+    overlap,
+    single,
+)
+
+
+class Delegation(msgspec.Struct, frozen=True):
+    """A sub-pattern and who does what with it."""
+
+    number: int
+    peer: Peer
+    task: Task
+    pattern: Pattern
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Who does what, so that all of a pattern is matched."""
+
+    delegations: tuple[Delegation, ...]
+    subscriptions: tuple[tuple[Peer, Predicate], ...]
+    residual: Pattern | None
+
+
+def plan(
+    pattern: Pattern,
+    providers: Mapping[Peer, Iterable[Advertisement]],
+    routers: Collection[Peer] | None = None,
+    task: Task = Task.WHOLE,
+) -> Plan:
+    """How to match a pattern whose messages come from these peers.
+
+    `providers` are all peers, clients too, with what they advertise; `routers` are those among
+    them that can be given a sub-pattern (all, when it is None). `task` is what this router is to
+    do with the pattern: WHOLE for a subscriber's, or what was delegated to it; `matcher(task,
+    residual)` then does it. Depends on nothing but the arguments.
+    """
+    offers = {peer: tuple(advertisements) for peer, advertisements in providers.items()}
+    able = set(offers if routers is None else routers)
+    planner = _Planner(pattern, offers, able)
+    if (peer := planner.provider(pattern.node)) and single(pattern.node) is None:
+        return Plan((Delegation(0, peer, task, pattern),), (), None)
+    node = planner.place(pattern.node, None, task is not Task.SIEVE)  # a sieve gives messages only
+    residual = Pattern(node, pattern.same)
+    return Plan(tuple(planner.delegations), planner.subscriptions(), residual)
+
+
+class _Planner:
+    """Walks down a pattern, and collects what is delegated and what is subscribed to."""
+
+    def __init__(
+        self, pattern: Pattern, offers: dict[Peer, tuple[Advertisement, ...]], able: set[Peer]
+    ) -> None:
+        self.pattern, self.able = pattern, able
+        self.delegations: list[Delegation] = []
+        self.plain: list[Part] = []
+        self.sources: dict[Part, list[Peer]] = {}
+        for leaf in leaves(pattern.node):
+            if isinstance(leaf, Part) and leaf not in self.sources:
+                self.sources[leaf] = [
+                    peer
+                    for peer, advertisements in offers.items()
+                    if any(intersects(a, leaf.predicate) for a in advertisements)
+                ]
+
+    def provider(self, *nodes: Node) -> Peer | None:
+        """The one router from which all parts of these nodes come."""
+        found: set[Peer] = set()
+        for leaf in (leaf for node in nodes for leaf in leaves(node)):
+            if not isinstance(leaf, Part) or len(self.sources[leaf]) != 1:
+                return None
+            found.update(self.sources[leaf])
+        return found.pop() if len(found) == 1 and found <= self.able else None
+
+    def subscriptions(self) -> tuple[tuple[Peer, Predicate], ...]:
+        wanted = ((peer, part.predicate) for part in self.plain for peer in self.sources[part])
+        return tuple(dict.fromkeys(wanted))
+
+    def place(self, node: Node, micros: int | None, first: bool) -> Node:
+        """What of a node is left for here. `micros`: the tightest `within` around it; `first`:
+        nothing must come before it."""
+        if single(node) is None and (peer := self.provider(node)):
+            placed = self._delegate(peer, node, micros, first)
+            if placed is not None:
+                return placed
+        if isinstance(node, Part):
+            self.plain.append(node)
+        if isinstance(node, Within):
+            inner = min(node.micros, micros or node.micros)
+            return Within(self.place(node.node, inner, first), node.micros)
+        if isinstance(node, Then):
+            return self._then(node, micros, first)
+        if isinstance(node, And):
+            return And(tuple(self.place(part, micros, first) for part in node.parts))
+        if isinstance(node, Or):
+            return Or(tuple(self.place(choice, micros, first) for choice in node.choices))
+        return node
+
+    def _then(self, node: Then, micros: int | None, first: bool) -> Node:
+        """Contiguous steps from one provider are delegated together."""
+        left: list[Node] = []
+        for run, peer in self._runs(node.steps):
+            in_front = first and not left
+            if peer is None or len(run) == 1:
+                left.extend(self.place(step, micros, in_front) for step in run)
+            else:
+                placed = self._delegate(peer, Then(run), micros, in_front)
+                left.extend([placed] if isinstance(placed, Awaited) else run)
+        return Then(tuple(left))
+
+    def _runs(self, steps: tuple[Node, ...]) -> list[tuple[tuple[Node, ...], Peer | None]]:
+        runs: list[tuple[tuple[Node, ...], Peer | None]] = []
+        for step in steps:
+            peer = self.provider(step)
+            if runs and peer is not None and runs[-1][1] == peer:
+                runs[-1] = ((*runs[-1][0], step), peer)
+            else:
+                runs.append(((step,), peer))
+        return runs
+
+    def _delegate(self, peer: Peer, node: Node, micros: int | None, first: bool) -> Node | None:
+        """Give a node to a peer; what is left of it here. None: nothing would be saved."""
+        alone = first and not self._wanted_elsewhere(node)
+        if not alone and not _has_order(node):
+            return None
+        number = len(self.delegations)
+        task = Task.ASSEMBLE if alone else Task.SIEVE
+        bounded = node if micros is None else Within(node, micros)
+        delegated = Pattern(bounded, self.pattern.same)
+        self.delegations.append(Delegation(number, peer, task, delegated))
+        return Awaited(number) if alone else node
+
+    def _wanted_elsewhere(self, node: Node) -> bool:
+        """May a part of the pattern beside this node want a message of it?"""
+        others = Counter(leaves(self.pattern.node)) - Counter(leaves(node))
+        return any(overlap(node, other) for other in others)
+
+
+def _has_order(node: Node) -> bool:
+    """Without a `then` every message is the latest of its part, and a sieve holds nothing back."""
+    return isinstance(node, Then) or any(map(_has_order, children(node)))

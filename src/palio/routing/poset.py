@@ -1,0 +1,230 @@
+"""The poset of a routing table: items ordered by covering, most general first (2000, 3.4).
+
+        roots          [airline = any]     [price < 500]
+                          |        \\        /
+                          v         v      v
+                  [airline = UA]   [airline = any, price < 100]
+                          |         /
+                          v        v
+                  [airline = UA, price < 50]
+
+Only immediate relations are kept: an edge leads from f to g when f covers g and nothing that is
+there lies between them. An index finds who covers an item and whom it covers (`poset_index.py`).
+
+Always: every edge is a covering, so a message that does not match an item matches nothing below it;
+of equal items (each covers the other) one is there; there is no cycle; and between two items there
+is an edge or a longer path, never both.
+
+Covering of conjunctions of strings is sound but not complete, and therefore not always transitive:
+f may be seen to cover g, and g to cover h, but not f to cover h. In the poset, h is below f as long
+as g is there, and stays below when g leaves; it is the truth. `covering` and `covered` answer what
+`palio.covers` says of each pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Generic
+
+from palio.errors import InvalidValue
+from palio.model.advertisement import Advertisement
+from palio.model.message import Message, as_message
+from palio.model.predicate import Filter
+from palio.routing.poset_index import AdvertisementIndex, FilterIndex, Index, Node, T
+
+
+@dataclass(frozen=True, slots=True)
+class Order(Generic[T]):
+    """A covering relation, by the index that finds it."""
+
+    name: str
+    index: Callable[[], Index[T, Any]]
+
+
+SUBSCRIPTIONS: Order[Filter] = Order("subscriptions", FilterIndex)
+ADVERTISEMENTS: Order[Advertisement] = Order("advertisements", AdvertisementIndex)
+
+
+class Poset(Generic[T]):
+    """Items in the order of covering.
+
+    >>> import palio
+    >>> wide, narrow = (palio.parse(t).filters[0] for t in ("x < 5", "x < 3 AND y = 1"))
+    >>> poset = Poset(SUBSCRIPTIONS)
+    >>> poset.insert(narrow), poset.insert(wide)
+    (Filter(x < 3 AND y = 1), Filter(x < 5))
+    >>> poset.roots(), poset.successors(wide)
+    ({Filter(x < 5)}, {Filter(x < 3 AND y = 1)})
+    """
+
+    def __init__(self, order: Order[T]) -> None:
+        self.order = order
+        self._index: Index[T, Any] = order.index()
+        self._nodes: dict[T, Node[T, Any]] = {}
+        self._roots: dict[Node[T, Any], None] = {}
+        self._inserted = 0
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __iter__(self) -> Iterator[T]:
+        """All items, in the order of insertion."""
+        return iter(self._nodes)
+
+    def __contains__(self, item: object) -> bool:
+        """Is this very item there? `find` looks for an equal one."""
+        return item in self._nodes
+
+    def insert(self, item: T) -> T:
+        """Put an item in. Gives the equal item that is there already, else the item itself."""
+        if item in self._nodes:
+            return item
+        form = self._index.form(item)
+        if (same := self._index.same(form)) is not None:
+            return same.item
+        above, below = self._index.covering(form), self._index.covered(form)
+        if equal := above & below:
+            return _first(equal).item
+        beyond_above, beyond_below = _beyond(above, _above), _beyond(below, _below)
+        if equal := (above | beyond_above) & (below | beyond_below):
+            return _first(equal).item
+        node = Node(item, form, self._inserted)
+        self._inserted += 1
+        self._nodes[item] = node
+        self._index.add(node)
+        node.predecessors = above - beyond_above
+        node.successors = below - beyond_below
+        self._link(node)
+        return item
+
+    def _link(self, node: Node[T, Any]) -> None:
+        """Draw the edges of a new node, and take away those that lead past it."""
+        for lower in node.successors:
+            for upper in lower.predecessors & node.predecessors:
+                upper.successors.remove(lower)
+                lower.predecessors.remove(upper)
+            lower.predecessors.add(node)
+            self._roots.pop(lower, None)
+        for upper in node.predecessors:
+            upper.successors.add(node)
+        if not node.predecessors:
+            self._roots[node] = None
+
+    def remove(self, item: T) -> None:
+        """Take the item out, or the one that is equal to it; what was below is linked anew."""
+        node = self._node(item)
+        del self._nodes[node.item]
+        self._roots.pop(node, None)
+        self._index.remove(node)
+        for upper in node.predecessors:
+            upper.successors.remove(node)
+        for lower in sorted(node.successors, key=_number):
+            lower.predecessors.remove(node)
+            for upper in [p for p in node.predecessors if not self._is_linked(p, lower)]:
+                upper.successors.add(lower)
+                lower.predecessors.add(upper)
+            if not lower.predecessors:
+                self._roots[lower] = None
+
+    def _is_linked(self, upper: Node[T, Any], lower: Node[T, Any]) -> bool:
+        """Is there something between the two? Search from where there is less to look at."""
+        covers = self._index.covers
+        if len(upper.successors) < len(lower.predecessors):
+            return any(covers(node.form, lower.form) for node in upper.successors)
+        return any(covers(upper.form, node.form) for node in lower.predecessors)
+
+    def find(self, item: T) -> T | None:
+        """The item that is equal to this one, if it is there."""
+        node = self._find(item)
+        return None if node is None else node.item
+
+    def covering(self, item: T) -> set[T]:
+        """All that cover the item, its equal included. The item need not be in."""
+        return {node.item for node in self._index.covering(self._form(item))}
+
+    def covered(self, item: T) -> set[T]:
+        """All that the item covers, its equal included. The item need not be in."""
+        return {node.item for node in self._index.covered(self._form(item))}
+
+    def predecessors(self, item: T) -> set[T]:
+        """Those that cover the item with nothing between. The item, or an equal one, is in."""
+        return {node.item for node in self._node(item).predecessors}
+
+    def successors(self, item: T) -> set[T]:
+        """Those that the item covers with nothing between. The item, or an equal one, is in."""
+        return {node.item for node in self._node(item).successors}
+
+    def roots(self) -> set[T]:
+        """Those that nothing covers."""
+        return {node.item for node in self._roots}
+
+    def ordered(self, items: Iterable[T]) -> list[T]:
+        """Items of this poset in the order of their insertion, for those who must not rely on
+        the order of a set."""
+        return sorted(items, key=lambda item: self._nodes[item].number)
+
+    def matching(self, message: Message | Mapping[str, object]) -> set[T]:
+        """All that match a message; what lies under one that does not is not looked at (3.7)."""
+        known = as_message(message)
+        matched: set[T] = set()
+        open_above: dict[Node[T, Any], int] = {}
+        ready = list(self._roots)
+        while ready:
+            node = ready.pop()
+            if not node.item.matches(known):
+                continue
+            matched.add(node.item)
+            for lower in node.successors:
+                left = open_above.get(lower, len(lower.predecessors)) - 1
+                open_above[lower] = left
+                if not left:
+                    ready.append(lower)
+        return matched
+
+    def _form(self, item: T) -> Any:
+        node = self._nodes.get(item)
+        return self._index.form(item) if node is None else node.form
+
+    def _find(self, item: T) -> Node[T, Any] | None:
+        node = self._nodes.get(item)
+        if node is not None:
+            return node
+        form = self._index.form(item)
+        if (same := self._index.same(form)) is not None:
+            return same
+        covers = self._index.covers
+        equal = {node for node in self._index.covering(form) if covers(form, node.form)}
+        return _first(equal) if equal else None
+
+    def _node(self, item: T) -> Node[T, Any]:
+        node = self._find(item)
+        if node is None:
+            raise InvalidValue(
+                f"{item!r} is not in the poset of {self.order.name}, nor is one that is equal to it; "
+                "insert it first"
+            )
+        return node
+
+
+_number = attrgetter("number")
+_above = attrgetter("predecessors")
+_below = attrgetter("successors")
+
+
+def _first(nodes: Iterable[Node[T, Any]]) -> Node[T, Any]:
+    return min(nodes, key=_number)
+
+
+def _beyond(
+    nodes: set[Node[T, Any]], onward: Callable[[Node[T, Any]], set[Node[T, Any]]]
+) -> set[Node[T, Any]]:
+    """All that edges lead to from these nodes; all of them among the nodes where covering is
+    transitive."""
+    beyond: set[Node[T, Any]] = set().union(*map(onward, nodes))
+    new = beyond - nodes
+    while new:
+        new = set().union(*map(onward, new)) - beyond
+        beyond |= new
+    return beyond

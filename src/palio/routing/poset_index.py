@@ -1,0 +1,245 @@
+"""Indexes of a poset: who covers an item, and whom does it cover? No pairwise scans.
+
+**Filters** are compared as boxes: for each name a cell (`cells.py`), a set of values. The idea is
+that of counting, with "set holds set" in place of "constraint holds of value", and as in the pivot
+engine one name of each filter decides where to look:
+
+    who covers f?       a filter is filed in one of its cells, the one that selects best. For each
+                        name of f: the cells around that of f, and the filters filed in them
+    whom does f cover?  a filter is held by all its cells. For the one name of f that selects
+                        best: the cells inside that of f, and the filters that hold them
+
+What is found is compared on its other names; a verdict on two cells is kept for the whole search.
+Contradictory filters have no box: everything covers them, and they cover only each other.
+
+**Advertisements** are few: they are grouped by the names they allow. One covers another only if it
+allows at least the other's names.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+from palio.model.advertisement import Advertisement
+from palio.model.covering import advertisement_covers, box, is_contradiction
+from palio.model.message import Message
+from palio.model.predicate import Filter, Op
+from palio.model.valuesets import is_subset
+from palio.routing.cells import Cell, NameCells
+
+
+class Item(Protocol):
+    """What a poset orders: a filter or an advertisement."""
+
+    def __hash__(self) -> int: ...
+    def matches(self, message: Message) -> bool: ...
+
+
+T = TypeVar("T", bound=Item)
+Form = TypeVar("Form")
+
+
+class Node(Generic[T, Form]):
+    """An item in a poset, in the form its index compares, and its immediate relations."""
+
+    __slots__ = ("form", "item", "number", "pivot", "predecessors", "successors")
+
+    def __init__(self, item: T, form: Form, number: int) -> None:
+        self.item = item
+        self.form = form
+        self.number = number
+        self.pivot: str | None = None  # the name it is filed under
+        self.predecessors: set[Node[T, Form]] = set()
+        self.successors: set[Node[T, Form]] = set()
+
+
+class Index(Protocol[T, Form]):
+    """Finds nodes by covering."""
+
+    def form(self, item: T) -> Form: ...
+    def covers(self, a: Form, b: Form) -> bool: ...
+    def same(self, form: Form) -> Node[T, Form] | None:
+        """A node that is equal at first sight; None when it takes a search to tell."""
+
+    def covering(self, form: Form) -> set[Node[T, Form]]: ...
+    def covered(self, form: Form) -> set[Node[T, Form]]: ...
+    def add(self, node: Node[T, Form]) -> None: ...
+    def remove(self, node: Node[T, Form]) -> None: ...
+
+
+Box: TypeAlias = "dict[str, Cell[FilterNode]] | None"
+FilterNode: TypeAlias = Node[Filter, "Box"]
+_Verdicts: TypeAlias = "dict[Cell[FilterNode], bool]"
+
+
+class FilterIndex:
+    """An index of filters; a form is the filter's box, None when nothing matches it."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[FilterNode, None] = {}
+        self._names: dict[str, NameCells[FilterNode]] = {}
+        self._by_cells: dict[frozenset[Cell[FilterNode]] | None, FilterNode] = {}
+
+    def form(self, item: Filter) -> Box:
+        sets = box(item)
+        if is_contradiction(sets):
+            return None
+        cells: dict[str, Cell[FilterNode]] = {}
+        for name, allowed in sets.items():
+            known = self._names.get(name)
+            cells[name] = (known and known.find(allowed)) or Cell(allowed)
+        return cells
+
+    def covers(self, a: Box, b: Box) -> bool:
+        if a is None or b is None:
+            return b is None
+        for name, cell in a.items():
+            other = b.get(name)
+            if other is None:
+                return False
+            if other is not cell and not is_subset(other.allowed, cell.allowed):
+                return False
+        return True
+
+    def same(self, form: Box) -> FilterNode | None:
+        return self._by_cells.get(_key(form))
+
+    def covering(self, form: Box) -> set[FilterNode]:
+        if form is None:
+            return set(self._nodes)
+        found = {everything} if (everything := self._by_cells.get(_key({}))) else set()
+        holds: dict[str, _Verdicts] = {name: {cell: True} for name, cell in form.items()}
+        for name, cell in form.items():
+            known = self._names.get(name)
+            for around in known.around(cell) if known else ():
+                holds[name][around] = True
+                for node in around.filed:
+                    count = len(node.form or ())
+                    if count == 1 or (count <= len(form) and _is_around(node, form, name, holds)):
+                        found.add(node)
+        return found
+
+    def covered(self, form: Box) -> set[FilterNode]:
+        bottom = self._by_cells.get(None)
+        if form is None:
+            return {bottom} if bottom else set()
+        if not form:
+            return set(self._nodes)
+        found = {bottom} if bottom else set()
+        if any(name not in self._names for name in form):
+            return found
+        pivot = self._pivot(form)
+        others = [(name, cell, {cell: True}) for name, cell in form.items() if name != pivot]
+        for inside in self._names[pivot].inside(form[pivot]):
+            if others:
+                found.update(node for node in inside.holders if _is_inside(node, others))
+            else:
+                found |= inside.holders
+        return found
+
+    def add(self, node: FilterNode) -> None:
+        self._nodes[node] = None
+        self._by_cells[_key(node.form)] = node
+        if not node.form:
+            return
+        for name, cell in node.form.items():
+            self._names.setdefault(name, NameCells()).hold(cell, node)
+        node.pivot = self._pivot(node.form)
+        self._names[node.pivot].file(node.form[node.pivot], node)
+
+    def remove(self, node: FilterNode) -> None:
+        del self._nodes[node]
+        del self._by_cells[_key(node.form)]
+        if not node.form:
+            return
+        assert node.pivot is not None
+        self._names[node.pivot].unfile(node.form[node.pivot], node)
+        for name, cell in node.form.items():
+            self._names[name].release(cell, node)
+            if not self._names[name].uses:
+                del self._names[name]
+
+    def _pivot(self, form: dict[str, Cell[FilterNode]]) -> str:
+        """The name that promises the fewest candidates."""
+        return min(form, key=lambda name: self._names[name].uses * form[name].weight)
+
+
+def _key(form: Box) -> frozenset[Cell[FilterNode]] | None:
+    return None if form is None else frozenset(form.values())
+
+
+def _is_around(
+    node: FilterNode, form: dict[str, Cell[FilterNode]], known: str, holds: dict[str, _Verdicts]
+) -> bool:
+    """Does the node cover the form? It does for the name `known`."""
+    assert node.form is not None
+    for name, cell in node.form.items():
+        if name == known:
+            continue
+        mine = form.get(name)
+        if mine is None:
+            return False
+        verdict = holds[name].get(cell)
+        if verdict is None:
+            verdict = holds[name][cell] = is_subset(mine.allowed, cell.allowed)
+        if not verdict:
+            return False
+    return True
+
+
+def _is_inside(node: FilterNode, wide: list[tuple[str, Cell[FilterNode], _Verdicts]]) -> bool:
+    """Does the node lie inside these cells?"""
+    assert node.form is not None
+    for name, cell, verdicts in wide:
+        its = node.form.get(name)
+        if its is None:
+            return False
+        verdict = verdicts.get(its)
+        if verdict is None:
+            verdict = verdicts[its] = is_subset(its.allowed, cell.allowed)
+        if not verdict:
+            return False
+    return True
+
+
+AdvertisementNode: TypeAlias = Node[Advertisement, Advertisement]
+
+
+class AdvertisementIndex:
+    """An index of advertisements, which are compared as they are."""
+
+    def __init__(self) -> None:
+        self._groups: dict[frozenset[str], dict[AdvertisementNode, None]] = {}
+
+    def form(self, item: Advertisement) -> Advertisement:
+        return item
+
+    def covers(self, a: Advertisement, b: Advertisement) -> bool:
+        return advertisement_covers(a, b)
+
+    def same(self, form: Advertisement) -> AdvertisementNode | None:
+        return None
+
+    def covering(self, form: Advertisement) -> set[AdvertisementNode]:
+        names = _allowed_names(form)
+        near = (group for its, group in self._groups.items() if its >= names)
+        return {node for group in near for node in group if advertisement_covers(node.form, form)}
+
+    def covered(self, form: Advertisement) -> set[AdvertisementNode]:
+        names = _allowed_names(form)
+        near = (group for its, group in self._groups.items() if its <= names)
+        return {node for group in near for node in group if advertisement_covers(form, node.form)}
+
+    def add(self, node: AdvertisementNode) -> None:
+        self._groups.setdefault(_allowed_names(node.form), {})[node] = None
+
+    def remove(self, node: AdvertisementNode) -> None:
+        names = _allowed_names(node.form)
+        del self._groups[names][node]
+        if not self._groups[names]:
+            del self._groups[names]
+
+
+def _allowed_names(advertisement: Advertisement) -> frozenset[str]:
+    """The names that a message may have; that one may be absent allows nothing."""
+    return frozenset(c.name for c in advertisement.constraints if c.op is not Op.ABSENT)

@@ -1,0 +1,246 @@
+"""The router: subscription forwarding as a state machine (2000, 3.5). No IO, no clock.
+
+    event ──▶ step ──▶ [Send, ...]
+
+    Joined     a neighbour or a master is told all that it is to know, by a `Restate`
+    Left       what the peer said is taken back
+    Received   Subscribe, Unsubscribe, Advertise, Unadvertise, Restate   change what a peer said
+               Publish                                                   goes where it matches
+
+What peers said lies in two posets, of filters and of advertisements (`subscriptions`). A step first
+changes what its peer said, then settles what is forwarded, so that others hear of the outcome only.
+
+    role of Y    subscriptions go to Y                          advertisements   messages
+    CLIENT       never                                          never            by match
+    NEIGHBOUR    all, or those that Y's advertisements meet     always           by match
+    MASTER       all                                            always           all, from below
+
+In a hierarchy a router is a client of its master. It gets by match what comes from above, so its
+master needs not advertise; and what it advertises travels on among the master's neighbours.
+
+What is sent depends on the events only: peers come in the order in which they joined, items in the
+order in which they arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from palio.errors import RoutingError
+from palio.model.advertisement import Advertisement
+from palio.model.covering import intersects
+from palio.model.message import Message
+from palio.model.predicate import Filter, Op
+from palio.routing.data_path import DataPath
+from palio.routing.packets import (
+    Advertise,
+    Event,
+    Joined,
+    Left,
+    Packet,
+    Peer,
+    Publish,
+    Received,
+    Restate,
+    Role,
+    Send,
+    Subscribe,
+    Unadvertise,
+    Unsubscribe,
+)
+from palio.routing.poset import ADVERTISEMENTS, SUBSCRIPTIONS
+from palio.routing.subscriptions import Subscriptions
+
+
+class Router:
+    """One node of an acyclic or hierarchical overlay.
+
+    With `advertisements`, a subscription is forwarded to a neighbour only when it intersects an
+    advertisement that came from there; publishers must advertise what they publish.
+
+    >>> from palio.model.language import parse
+    >>> router = Router("1")
+    >>> router.step(Joined("2", Role.NEIGHBOUR))
+    [Send(peer='2', packet=Restate(subscriptions=(), advertisements=()))]
+    >>> router.step(Joined("ann"))
+    []
+    >>> (cheap,) = parse("price < 500")
+    >>> router.step(Received("ann", Subscribe(cheap)))
+    [Send(peer='2', packet=Subscribe(filter=Filter(price < 500)))]
+    >>> router.destinations({"price": 450}, source="2")
+    ['ann']
+    """
+
+    def __init__(self, name: str, *, advertisements: bool = False) -> None:
+        self.name = name
+        self._selective = advertisements
+        self._peers: dict[Peer, Role] = {}
+        self._advertisements: Subscriptions[Advertisement] = Subscriptions(ADVERTISEMENTS)
+        self._subscriptions: Subscriptions[Filter] = Subscriptions(SUBSCRIPTIONS, self._is_met)
+        self._data_path = DataPath()
+
+    # ---- what it knows
+
+    @property
+    def peers(self) -> Mapping[Peer, Role]:
+        """Who is there, in the order in which they joined."""
+        return MappingProxyType(self._peers)
+
+    @property
+    def subscriptions(self) -> Subscriptions[Filter]:
+        """The poset P_S with subscribers and forwards; to be read only."""
+        return self._subscriptions
+
+    @property
+    def advertisements(self) -> Subscriptions[Advertisement]:
+        """The poset P_A with those who advertised and forwards; to be read only."""
+        return self._advertisements
+
+    def subscribers(self, filter: Filter) -> frozenset[Peer]:
+        """The peers that subscribed with this filter or an equal one."""
+        return self._subscriptions.subscribers(filter)
+
+    def forwards(self, filter: Filter) -> frozenset[Peer]:
+        """The peers to which this filter was forwarded."""
+        return self._subscriptions.forwards(filter)
+
+    def destinations(
+        self, message: Message | Mapping[str, object], source: Peer | None = None
+    ) -> list[Peer]:
+        """The peers that get a message that came from a peer, in the order of joining."""
+        message = message if isinstance(message, Message) else Message(message)
+        found = self._data_path.peers(message)
+        return [
+            peer
+            for peer, role in self._peers.items()
+            if peer != source and (peer in found or role is Role.MASTER)
+        ]
+
+    def dump(self) -> str:
+        """The whole state as text."""
+        from palio.routing.dump import dump
+
+        return dump(self)
+
+    # ---- what it does
+
+    def step(self, event: Event) -> list[Send]:
+        """Take an event; give back what is to be sent, in order."""
+        if isinstance(event, Joined):
+            return self._join(event.peer, event.role)
+        self._require(event)
+        if isinstance(event, Left):
+            return self._leave(event.peer)
+        packet = event.packet
+        if isinstance(packet, Publish):
+            there = self.destinations(packet.message, event.peer)
+            return [Send(peer, packet) for peer in there]
+        self._hear(event.peer, packet)
+        return self._settle(event.peer)
+
+    def _require(self, event: Left | Received) -> None:
+        if event.peer not in self._peers:
+            what = "left" if isinstance(event, Left) else f"sent {type(event.packet).__name__}"
+            known = ", ".join(self._peers) or "nobody"
+            raise RoutingError(
+                f"router {self.name}: {event.peer!r} {what} but has not joined; "
+                f"known are {known}; step Joined({event.peer!r}, ...) first"
+            )
+
+    def _join(self, peer: Peer, role: Role) -> list[Send]:
+        masters = [p for p, r in self._peers.items() if r is Role.MASTER and p != peer]
+        if role is Role.MASTER and masters:
+            raise RoutingError(
+                f"router {self.name}: {peer!r} cannot be master, {masters[0]!r} is; "
+                f"a hierarchy has one: step Left({masters[0]!r}) first"
+            )
+        known = self._peers.get(peer)
+        self._peers[peer] = role
+        if role is not known:
+            self._subscriptions.unlink(peer)
+            self._advertisements.unlink(peer)
+            if role is not Role.CLIENT:
+                selective = self._selective and role is Role.NEIGHBOUR
+                self._advertisements.link(peer, selective=False)
+                self._subscriptions.link(peer, selective=selective)
+        if role is Role.CLIENT:
+            return []
+        told = Restate(
+            tuple(self._subscriptions.forwarded(peer)), tuple(self._advertisements.forwarded(peer))
+        )
+        return [Send(peer, told)]
+
+    def _leave(self, peer: Peer) -> list[Send]:
+        self._subscriptions.unlink(peer)
+        self._advertisements.unlink(peer)
+        del self._peers[peer]
+        self._hear(peer, Restate())
+        return self._settle(peer)
+
+    def _hear(self, peer: Peer, packet: Packet) -> None:
+        """Change what a peer said."""
+        if isinstance(packet, Subscribe):
+            self._subscriptions.say(peer, packet.filter)
+        elif isinstance(packet, Unsubscribe):
+            self._subscriptions.cancel(peer, packet.filter)
+            for filter in packet.instead:
+                self._subscriptions.say(peer, filter)
+        elif isinstance(packet, Advertise):
+            self._advertisements.say(peer, packet.advertisement)
+        elif isinstance(packet, Unadvertise):
+            self._advertisements.cancel(peer, packet.advertisement)
+            for advertisement in packet.instead:
+                self._advertisements.say(peer, advertisement)
+        elif isinstance(packet, Restate):
+            self._subscriptions.restate(peer, packet.subscriptions)
+            self._advertisements.restate(peer, packet.advertisements)
+
+    def _settle(self, peer: Peer) -> list[Send]:
+        """Tell the others what came of what a peer said."""
+        self._data_path.change(peer, self._subscriptions.news(peer))
+        self._attract(peer, self._advertisements.news(peer))
+        sends = []
+        for there, words in self._advertisements.settle():
+            for item, instead in words:
+                sends.append(
+                    Send(there, Advertise(item) if instead is None else Unadvertise(item, instead))
+                )
+        for there, wanted in self._subscriptions.settle():
+            for found, rather in wanted:
+                sends.append(
+                    Send(there, Subscribe(found) if rather is None else Unsubscribe(found, rather))
+                )
+        return sends
+
+    # ---- subscriptions toward advertisements
+
+    def _attract(self, peer: Peer, news: Mapping[Advertisement, bool]) -> None:
+        """Subscriptions follow what a peer advertises now, and leave what it does not any more."""
+        if not news:
+            return
+        new = [_meeting(a) for a, is_said in news.items() if is_said]
+        old = [_meeting(a) for a, is_said in news.items() if not is_said]
+        all_ = [_meeting(a) for a in self._advertisements.said(peer)]
+
+        def is_met(item: Filter, was: bool) -> bool:
+            if not was:
+                return any(meets(item) for meets in new)
+            return not any(meets(item) for meets in old) or any(meets(item) for meets in all_)
+
+        self._subscriptions.meet(peer, is_met)
+
+    def _is_met(self, item: Filter, peer: Peer) -> bool:
+        return any(_meeting(a)(item) for a in self._advertisements.said(peer))
+
+
+def _meeting(advertisement: Advertisement) -> Callable[[Filter], bool]:
+    """Asks whether a filter intersects an advertisement; most do not, by their names alone."""
+    names = {c.name for c in advertisement}
+
+    def meets(item: Filter) -> bool:
+        return all(c.name in names or c.op is Op.ABSENT for c in item) and intersects(
+            advertisement, item
+        )
+
+    return meets

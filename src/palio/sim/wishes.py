@@ -1,0 +1,112 @@
+"""What clients want and offer, and since when: the model that the checkers compare routers with.
+
+    asked     the client asked for it; it may be in force from now on
+    applied   its router has it on disk and has told the client so: it is in force
+    recalled  the client asked to take it back; it may be out of force from now on
+    revoked   its router has told the client so: it is out of force
+
+Between asked and applied, and between recalled and revoked, a wish is in flux.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from palio.model.advertisement import Advertisement
+from palio.model.message import Message
+from palio.model.predicate import Filter
+from palio.routing.packets import Advertise, Packet, Subscribe, Unadvertise, Unsubscribe
+from palio.sim.history import FOREVER
+from palio.sim.relations import advertisement_covers, covers
+
+T = TypeVar("T", Filter, Advertisement)
+
+
+class Wish(Generic[T]):
+    """One subscription or advertisement of one client, with its instants."""
+
+    __slots__ = ("applied", "item", "recalled", "revoked")
+
+    def __init__(self, item: T) -> None:
+        self.item: T = item
+        self.applied = FOREVER
+        self.recalled = FOREVER
+        self.revoked = FOREVER
+
+    @property
+    def is_in_force(self) -> bool:
+        return self.applied < FOREVER == self.revoked
+
+
+class Wishes:
+    """All that one client said."""
+
+    def __init__(self) -> None:
+        self.subscriptions: list[Wish[Filter]] = []
+        self.advertisements: list[Wish[Advertisement]] = []
+
+    def ask(self, packet: Packet, instant: int) -> Callable[[int], None]:
+        """The client says this now; the result is to be called when its router has applied it."""
+        match packet:
+            case Subscribe(f):
+                return _add(self.subscriptions, f)
+            case Advertise(a):
+                return _add(self.advertisements, a)
+            case Unsubscribe(f):
+                wide = f
+                return _recall(self.subscriptions, lambda g: covers(wide, g), instant)
+            case Unadvertise(a):
+                every = a
+                return _recall(
+                    self.advertisements, lambda b: advertisement_covers(every, b), instant
+                )
+        raise AssertionError(packet)
+
+    def wants(self, message: Message) -> bool:
+        """Is there a subscription in force that selects the message?"""
+        return any(w.is_in_force and w.item.matches(message) for w in self.subscriptions)
+
+    def filters(self) -> list[Filter]:
+        """The subscriptions in force."""
+        return [w.item for w in self.subscriptions if w.is_in_force]
+
+    def offers(self) -> list[Advertisement]:
+        """The advertisements in force."""
+        return [w.item for w in self.advertisements if w.is_in_force]
+
+    def selecting(self, message: Message, instant: int) -> Iterator[Wish[Filter]]:
+        """Subscriptions that select the message and were in force, not in flux, at an instant."""
+        for wish in self.subscriptions:
+            if wish.applied <= instant < wish.recalled and wish.item.matches(message):
+                yield wish
+
+    def allowing(self, message: Message, instant: int) -> Iterator[Wish[Advertisement]]:
+        """Advertisements that allow the message and were in force, not in flux, at an instant."""
+        for wish in self.advertisements:
+            if wish.applied <= instant < wish.recalled and wish.item.matches(message):
+                yield wish
+
+
+def _add(wishes: list[Wish[T]], item: T) -> Callable[[int], None]:
+    wish = Wish(item)
+    wishes.append(wish)
+
+    def apply(instant: int) -> None:
+        wish.applied = instant
+
+    return apply
+
+
+def _recall(
+    wishes: list[Wish[T]], is_meant: Callable[[T], bool], instant: int
+) -> Callable[[int], None]:
+    meant = [wish for wish in wishes if wish.recalled == FOREVER and is_meant(wish.item)]
+    for wish in meant:
+        wish.recalled = instant
+
+    def apply(instant: int) -> None:
+        for wish in meant:
+            wish.revoked = instant
+
+    return apply
