@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from math import log2
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from palio import parse
+from palio import Predicate, parse, reduce
 from palio.routing import Topology, generators, scheme
 from palio.routing.schemes import memory
+from palio.routing.schemes.ips import IPS
+from tests.routing import random_networks
 
 FAMILIES = {
     "figure 1": generators.figure_1(),
@@ -147,3 +153,54 @@ def test_identifiers() -> None:
         10,
         11,
     ]
+
+
+@settings(max_examples=30, deadline=None)
+@given(random_networks.situations(random_networks.networks(nodes_max=12)), st.data())
+def test_counts_are_those_of_the_definitions(situation: Any, data: st.DataObject) -> None:
+    """Every F_u(v, w) and F*_u(w) made and reduced on its own, for the senders that there are."""
+    net, predicates, _, _ = situation
+    senders = data.draw(st.lists(st.sampled_from(net.nodes), min_size=1, unique=True))
+
+    def size(receivers: Iterable[Any]) -> int:
+        filters = (f for x in sorted(receivers) if x in predicates for f in predicates[x])
+        return reduce(Predicate(tuple(filters))).size
+
+    links = [(u, w) for u in net.nodes for w in net.neighbours(u)]
+    behind = {(v, u, w): net.tree(v).via(u, w) for v in senders for u, w in links}
+    sizes = [size(found) for found in behind.values()]
+    psf = scheme("PSF", net, predicates, senders=senders).memory()
+    assert (psf.predicates, psf.constraints) == (sum(map(bool, sizes)), sum(sizes))
+
+    united = [set().union(*(behind[v, u, w] for v in senders)) for u, w in links]
+    pif = scheme("PIF", net, predicates, senders=senders).memory()
+    assert (pif.predicates, pif.constraints) == (
+        sum(bool(size(found)) for found in united),
+        sum(map(size, united)),
+    )
+    drp = scheme("DRP", net, predicates, senders=senders).memory()
+    assert drp.constraints == len(senders) * sum(size([x]) for x in predicates)
+
+
+@settings(max_examples=30, deadline=None)
+@given(random_networks.networks(nodes_max=12), st.data())
+def test_ips_stores_what_its_packets_ask_for(net: Topology, data: st.DataObject) -> None:
+    """Messages that everybody wants, from all senders, bring exactly the headers that are known."""
+    senders = data.draw(st.lists(st.sampled_from(net.nodes), min_size=1, unique=True))
+    ips = scheme("iPS", net, apart_by_node(net), senders=senders)
+    assert isinstance(ips, IPS)
+    everything = {f"p{x}": 1 for x in net.nodes}
+    headers: dict[Any, set[Any]] = {x: set() for x in net.nodes}
+    for v in senders:
+        for vertex in ips.deliver(v, everything).vertices:
+            headers[vertex.processor].add(vertex.header)
+    entries = 0
+    for u in net.nodes:
+        assert ips.headers(u) == headers[u]
+        for i in {ips.representative(u, h) for h in headers[u]}:
+            entries += len(net.tree(i).children(u))
+    assert ips.memory().entries == entries
+
+
+def apart_by_node(net: Topology) -> dict[object, str]:
+    return {x: f"p{x} = 1" for x in net.nodes}
