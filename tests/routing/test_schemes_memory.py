@@ -91,6 +91,8 @@ def test_ips_on_trees_is_the_formula(family: str) -> None:
     for x in net.nodes:
         degree = len(net.neighbours(x))
         assert measured.nodes[x].entries == degree * (degree - 1) + degree
+        names = measured.nodes[x].entries + 1  # what entries refer to, and its own
+        assert measured.nodes[x].identifier_bits == names * memory.identifier_bits(count)
 
 
 def test_ips_has_no_formula_elsewhere() -> None:
@@ -194,12 +196,19 @@ def test_ips_stores_what_its_packets_ask_for(net: Topology, data: st.DataObject)
     for v in senders:
         for vertex in ips.deliver(v, everything).vertices:
             headers[vertex.processor].add(vertex.header)
-    entries = 0
+    measured = ips.memory()
     for u in net.nodes:
         assert ips.headers(u) == headers[u]
-        for i in {ips.representative(u, h) for h in headers[u]}:
-            entries += len(net.tree(i).children(u))
-    assert ips.memory().entries == entries
+        stands_for = {h: ips.representative(u, h) for h in headers[u]}
+        entries = sum(len(net.tree(i).children(u)) for i in set(stands_for.values()))
+        assert measured.nodes[u].entries == entries
+        # I_u where it renames, and the sender's own name; R_u only where it is no constant
+        renamed = sum(h != i for h, i in stands_for.items())
+        rewritten = {i: ips.rewrites(u, i) for i in stands_for.values() if i != u}
+        flags = len(rewritten) if len(set(rewritten.values())) == 2 else 0
+        names = entries + 2 * renamed + (u in senders)
+        expected = names * memory.identifier_bits(len(net)) + flags
+        assert measured.nodes[u].identifier_bits == expected
 
 
 def apart_by_node(net: Topology) -> dict[object, str]:
