@@ -13,6 +13,7 @@ from palio.routing.packets import (
     Role,
     Send,
     Subscribe,
+    Tick,
     Unadvertise,
     Unsubscribe,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "Router",
     "Send",
     "Subscribe",
+    "Tick",
     "Unadvertise",
     "Unsubscribe",
 ]
