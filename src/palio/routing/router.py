@@ -139,6 +139,11 @@ class Router:
         """The first time at which a `Tick` has something to send; None: it has not."""
         return self._watches.due
 
+    @property
+    def late(self) -> int:
+        """How many messages came too late for a pattern."""
+        return self._watches.late
+
     def dump(self) -> str:
         """The whole state as text."""
         from palio.routing.dump import dump

@@ -72,6 +72,10 @@ class PlainRouter:
         return None
 
     @property
+    def late(self) -> int:
+        return 0
+
+    @property
     def subscriptions(self) -> list[Filter]:
         """All filters that somebody said."""
         return list({f: None for said in self._said.values() for f in said})

@@ -91,11 +91,11 @@ class Watched:
     @property
     def late(self) -> int:
         """How many messages and compounds came too late."""
-        return self._late + (self._matcher.counters.late if self._matcher else 0)
+        return self._late + (self._matcher.counters.late if self._matcher is not None else 0)
 
     @property
     def release_at(self) -> int | None:
-        return self._matcher.release_at if self._matcher else None
+        return self._matcher.release_at if self._matcher is not None else None
 
     def take(self, publication: Publish) -> list[Any]:
         """A message of a part; a copy is dropped."""
@@ -121,7 +121,7 @@ class Watched:
         return self._matcher.feed(Assembled(number, answer))
 
     def expire(self, now: int) -> list[Any]:
-        return self._matcher.expire(now) if self._matcher else []
+        return self._matcher.expire(now) if self._matcher is not None else []
 
 
 class Watches:
