@@ -33,7 +33,7 @@ def dump(router: Router) -> str:
     if len(router.advertisements):
         lines += ["advertisements", *_tree(router.advertisements, order)]
     if len(router.watches):
-        lines += ["patterns", *_patterns(router.watches)]
+        lines += ["patterns", *pattern_lines(router.watches)]
     return "\n".join(lines) + "\n"
 
 
@@ -61,7 +61,8 @@ def _tree(items: Subscriptions[T], peers: list[str]) -> Iterator[str]:
         stack += [(below, depth + 1) for below in by_arrival(set(poset.successors(item)))]
 
 
-def _patterns(watches: Watches) -> Iterator[str]:
+def pattern_lines(watches: Watches) -> Iterator[str]:
+    """The patterns of a router, and who does what of them."""
     for one in watches:
         yield f"  {one.watch.pattern} {one.watch.task} ->{one.peer} #{one.watch.id}"
         if one.plan.residual is not None:

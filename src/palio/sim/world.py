@@ -16,6 +16,7 @@ from palio.model.advertisement import Advertisement
 from palio.model.message import Message
 from palio.model.predicate import Filter
 from palio.protocol.links import Frame
+from palio.routing.dump import pattern_lines
 from palio.routing.packets import (
     Advertise,
     Packet,
@@ -27,6 +28,7 @@ from palio.routing.packets import (
     Unsubscribe,
 )
 from palio.routing.patterns.packets import Assembled, Sieved, Unwatch, Watch
+from palio.routing.router import Router
 from palio.sim.checkers import DeliveryChecker, Violation
 from palio.sim.clock import START_US, Clock, Restless
 from palio.sim.history import History
@@ -218,13 +220,16 @@ class World:
             self._is_changed = False
 
     def _show(self, name: str) -> None:
-        """The routing table of a router, filter by filter, as the 2000 paper draws it."""
+        """The routing table of a router, filter by filter, as the 2000 paper draws it; then its
+        patterns."""
         router = self._nodes[name].router
         if router is None:
             self._note(f"  router {name} is down")
             return
         for f in router.subscriptions:
             self._note(f"  {shown(f, router.subscribers(f), router.forwards(f))}")
+        for line in pattern_lines(router.watches) if isinstance(router, Router) else ():
+            self._note(line)
 
     def _note(self, text: str) -> None:
         if self._trace is not None:
