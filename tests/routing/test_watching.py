@@ -112,7 +112,7 @@ def test_delegated_equals_local_on_larger_networks() -> None:
         compounds += len(expected)
     assert compounds > 50
     assert min(tasks[task] for task in Task) >= 8, tasks
-    assert crossed[True] < 0.7 * crossed[False], crossed
+    assert crossed[True] < 0.75 * crossed[False], crossed
 
 
 class Changes(RuleBasedStateMachine):

@@ -1,7 +1,7 @@
 """What clients do with patterns, drawn at random from a seed.
 
-Messages are letters: {"t": "a", "k": 1}. Each letter has one or a few publishers, so sub-patterns
-often come from one side of the tree. A plan has rounds: first clients advertise, watch patterns
+Messages are letters: {"t": "a", "k": 1}. A quarter of the clients publish, and each letter comes
+from one of them, seldom two: so sub-patterns often come from one side of the tree. A plan has rounds: first clients advertise, watch patterns
 and subscribe, then the network comes to rest, then messages are published, one every few
 milliseconds. Between the rounds some watches and advertisements go and others come. With faults,
 advertisements also change and routers crash while messages are published.
@@ -37,6 +37,7 @@ class PatternDrawing:
         self._faulty = faulty
         self._random = random
         self._clients = [client for client, _ in plan.clients]
+        self._sources = random.sample(self._clients, max(2, len(self._clients) // 4))
         self._offers: dict[str, list[str]] = {client: [] for client in self._clients}
         self._watches: list[tuple[str, int]] = []
         self._numbers = 0
@@ -46,7 +47,7 @@ class PatternDrawing:
     def operations(self, faults: Callable[[int], list[Operation]]) -> list[Operation]:
         """`faults`: those of a plan that takes so long."""
         for letter in LETTERS:
-            for client in self._random.sample(self._clients, self._random.choice((1, 1, 1, 2))):
+            for client in self._random.sample(self._sources, self._random.choice((1, 1, 1, 1, 2))):
                 self._advertise(client, letter)
         for number in range(ROUNDS):
             if number:
@@ -91,7 +92,7 @@ class PatternDrawing:
             letter = letters.pop(self._random.randrange(len(letters)))
             self._add(Verb.UNADVERTISE, client, _offer(letter))
         if self._random.random() < 0.5:
-            self._advertise(self._random.choice(self._clients), self._random.choice(LETTERS))
+            self._advertise(self._random.choice(self._sources), self._random.choice(LETTERS))
 
     def _advertise(self, client: str, letter: str) -> None:
         if letter not in self._offers[client]:
