@@ -256,7 +256,7 @@ class Router:
         self._data_path.change(peer, self._subscriptions.news(peer))
         offered = self._advertisements.news(peer)
         self._attract(peer, offered)
-        watching = self._watches.settle(again=again or bool(offered))
+        watching = self._watches.settle(offered, again=again)
         self._want()
         sends = []
         for there, words in self._advertisements.settle():

@@ -8,11 +8,11 @@
     Tick                     ┘
 
 Plans. Delegation needs advertisements: without them (or below a master, which advertises nothing)
-a pattern is matched at the router of who watches it, and its parts are plain subscriptions. A task
-from a neighbour is planned as if that neighbour had nothing, so nothing is ever handed back. Plans
-depend on the pattern and the advertisements only. When advertisements come or go, every watch is
-planned again. If its delegations and residual are the same, nothing happens; otherwise they are
-taken back, and matching starts anew, here and there, with what comes from then on.
+a pattern is matched at the router of who watches it, and its parts are plain subscriptions. What a
+neighbour watches is planned as if that neighbour had nothing, so nothing is ever handed back. Plans
+depend on the pattern and the advertisements only. When advertisements come or go, watches are
+planned again. If the delegations and the residual are the same, nothing happens; otherwise they
+are taken back, and matching starts anew, here and there, with what comes from then on.
 
 Time. Messages are ordered by time, publisher and number; they travel on different ways, and what
 was delegated is held up there too. The watch of a client has the router's `lateness`: for so long
@@ -32,13 +32,14 @@ What always holds:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from palio.errors import RoutingError
 from palio.model.advertisement import Advertisement
+from palio.model.covering import intersects
 from palio.model.predicate import Filter
 from palio.routing.data_path import DataPath
 from palio.routing.packets import Role, Send
@@ -74,6 +75,7 @@ class Watched:
         self.plan = Plan()
         self.wanted: dict[Filter, None] = {}
         self.delegated: dict[int, Delegation] = {}  # by the id of our watch at the neighbour
+        self._parts = here(watch.pattern).parts
         self._matcher: Matcher[Any] | None = None
         self._seen: dict[Stamp, None] = {}
         self._seen_max = SEEN_MIN
@@ -87,6 +89,10 @@ class Watched:
         self._matcher = None
         if made.residual is not None:
             self._matcher = matcher(self.watch.task, made.residual, lateness=self.lateness)
+
+    def is_concerned(self, advertisements: Collection[Advertisement]) -> bool:
+        """May a part come from one of these? All others leave the plan as it is."""
+        return any(intersects(a, part) for a in advertisements for part in self._parts)
 
     @property
     def late(self) -> int:
@@ -223,9 +229,14 @@ class Watches:
 
     # ---- plans
 
-    def settle(self, *, again: bool) -> list[Send]:
-        """Plan what is new, or all watches `again`; what neighbours are told because of it."""
-        chosen = list(self._watched if again else self._unplanned)
+    def settle(self, news: Collection[Advertisement], *, again: bool) -> list[Send]:
+        """Plan what is new, again what advertisements that came or went concern, or `again` all
+        watches; what neighbours are told because of it."""
+        chosen = [
+            key
+            for key, one in self._watched.items()
+            if again or key in self._unplanned or (news and one.is_concerned(news))
+        ]
         offers = self._offers() if chosen else None
         begun: list[Send] = []
         for key in chosen:
@@ -292,8 +303,8 @@ class Watches:
     # ---- messages
 
     def publish(self, source: Peer, publication: Publish) -> list[Send]:
-        """A message that the router subscribed to. A neighbour's task is not given what comes
-        from there: it is matched there, or on the way to there."""
+        """A message that the router subscribed to. A neighbour that watches has what
+        comes from there, and planned with the rest."""
         found = self._paths.peers(publication.message)
         is_router = self._peers[source] is Role.NEIGHBOUR
         return [
