@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import palio
-from palio.errors import RoutingError
+from palio.errors import InvalidPattern, RoutingError
 from palio.routing import Advertise, Joined, Left, Publish, Received, Restate, Role, Router, Tick
 from palio.routing.packets import Send, Subscribe, Unadvertise
 from palio.routing.patterns import (
@@ -396,5 +396,7 @@ def test_lateness_is_spent_hop_by_hop() -> None:
 def test_bad_input_gets_a_sentence() -> None:
     with pytest.raises(RoutingError, match="0 or more microseconds"):
         PatternSettings(lateness=-1)
+    with pytest.raises(InvalidPattern, match="0 or more microseconds, not -1"):
+        Watch(1, AB, lateness=-1)
     with pytest.raises(RoutingError, match="the router's own name"):
         Router("1").step(Joined("1"))

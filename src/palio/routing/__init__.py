@@ -17,6 +17,7 @@ from palio.routing.packets import (
     Unadvertise,
     Unsubscribe,
 )
+from palio.routing.patterns.watching import PatternSettings
 from palio.routing.router import Router
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Joined",
     "Left",
     "Packet",
+    "PatternSettings",
     "Peer",
     "Publish",
     "Received",

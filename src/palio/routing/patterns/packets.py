@@ -16,6 +16,7 @@ from enum import StrEnum
 
 import msgspec
 
+from palio.errors import InvalidPattern
 from palio.model.values import Value
 from palio.routing.patterns.pattern import Pattern
 from palio.routing.publication import Publish
@@ -59,6 +60,10 @@ class Watch(msgspec.Struct, frozen=True, tag=True):
     lateness: int | None = None
     """For how many microseconds messages may be held to bring them into order; None: as the
     router thinks best."""
+
+    def __post_init__(self) -> None:
+        if (self.lateness or 0) < 0:
+            raise InvalidPattern(f"lateness is 0 or more microseconds, not {self.lateness}")
 
 
 class Unwatch(msgspec.Struct, frozen=True, tag=True):

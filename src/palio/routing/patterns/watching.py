@@ -232,11 +232,13 @@ class Watches:
     def settle(self, news: Collection[Advertisement], *, again: bool) -> list[Send]:
         """Plan what is new, again what advertisements that came or went concern, or `again` all
         watches; what neighbours are told because of it."""
-        chosen = [
-            key
-            for key, one in self._watched.items()
-            if again or key in self._unplanned or (news and one.is_concerned(news))
-        ]
+        chosen = list(self._unplanned)
+        if again or news:
+            chosen += [
+                key
+                for key, one in self._watched.items()
+                if key not in self._unplanned and (again or one.is_concerned(news))
+            ]
         offers = self._offers() if chosen else None
         begun: list[Send] = []
         for key in chosen:
