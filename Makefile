@@ -53,8 +53,10 @@ simulate: $(STAMP) ## Simulate 10,000 seeds with all faults (an hour at most)
 	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology tree
 	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology tree --advertisements
 	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology line
-	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology star --advertisements
-	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology hierarchy
+	@$(BIN)/palio sim --seeds 1500 --brief --no-compare --topology star --advertisements
+	@$(BIN)/palio sim --seeds 1500 --brief --no-compare --topology hierarchy
+	@$(BIN)/palio sim --seeds 500 --brief --no-compare --patterns
+	@$(BIN)/palio sim --seeds 500 --brief --patterns --faults none
 
 lock: $(BIN)/uv ## Pin the dependencies anew (UPGRADE=--upgrade takes newer versions)
 	@$(BIN)/uv pip compile pyproject.toml --quiet --output-file requirements.txt \

@@ -36,6 +36,20 @@ def test_covering_says_what_it_saved() -> None:
     assert "covering saved" in palio("sim", "--routers", "8", "--seeds", "2").stdout
 
 
+def test_patterns_say_what_delegation_saved() -> None:
+    options = ["sim", "--patterns", "--routers", "8", "--faults", "none", "--seeds", "8"]
+    done = palio(*options, "--json")
+    assert done.returncode == 0, done.stderr
+    total = json.loads(done.stdout.splitlines()[-1])
+    assert total["compounds"] >= total["compounds_due"] > 0
+    saved = total["undelegated_messages"] - total["messages"]
+    assert total["saved_by_delegation"] == saved > 0
+    at_home = json.loads(palio(*options, "--delegation", "off", "--json").stdout.splitlines()[-1])
+    assert at_home["messages"] == total["undelegated_messages"]
+    assert at_home["compounds_due"] == total["compounds_due"]
+    assert f"delegation saved {saved:,} of the" in palio(*options, "--brief").stdout
+
+
 def test_a_failure_is_shrunk_and_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PlainRouter, "_due", lambda self, peer: {})  # tells nobody anything
     runner = CliRunner()
@@ -67,6 +81,8 @@ def test_a_scenario_of_the_tests_runs() -> None:
         (["--faults", "fire"], "no fault 'fire'; there are crash, partition"),
         (["--routing", "magic"], "no routing 'magic'; there are covering"),
         (["--routers", "0"], "1 to 1,000 routers"),
+        (["--delegation", "maybe"], "--delegation is on or off, not 'maybe'"),
+        (["--patterns", "--routing", "plain"], "only routing covering knows patterns"),
         (["--scenario", "gone.txt"], "gone.txt: No such file or directory"),
     ],
 )

@@ -49,6 +49,14 @@ class Mutant:
         return sends
 
     @property
+    def due(self) -> int | None:
+        return self.inner.due
+
+    @property
+    def late(self) -> int:
+        return self.inner.late
+
+    @property
     def subscriptions(self) -> Iterable[Filter]:
         return self.inner.subscriptions
 

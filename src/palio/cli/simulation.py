@@ -33,12 +33,21 @@ def sim(
     advertisements: Annotated[
         bool, typer.Option("--advertisements", help="Subscriptions follow advertisements.")
     ] = False,
+    patterns: Annotated[
+        bool, typer.Option("--patterns", help="Clients watch patterns; advertisements are on.")
+    ] = False,
+    delegation: Annotated[
+        str, typer.Option(help="on, or off: patterns are matched where they are watched.")
+    ] = "on",
     operations: Annotated[int, typer.Option(help="How many operations a seed has.")] = 100,
     scenario: Annotated[
         Path | None, typer.Option(help="Run this scenario instead, and print its trace.")
     ] = None,
     compare: Annotated[
-        bool, typer.Option(help="Run each seed without covering too, to tell what that saves.")
+        bool,
+        typer.Option(
+            help="Run each seed without covering (delegation) too, to tell what it saves."
+        ),
     ] = True,
     processes: Annotated[
         int | None, typer.Option(min=1, help="How many processes; one a core by default.")
@@ -57,7 +66,18 @@ def sim(
         _replay(scenario)
         return
     chosen = () if faults == "none" else tuple(part.strip() for part in faults.split(","))
-    settings = Settings(routers, topology, operations, chosen, routing, advertisements)
+    if delegation not in ("on", "off"):
+        raise PalioError(f"--delegation is on or off, not {delegation!r}")
+    settings = Settings(
+        routers,
+        topology,
+        operations,
+        chosen,
+        routing,
+        advertisements,
+        patterns,
+        delegation=delegation == "on",
+    )
     wanted = range(first, first + seeds) if seed is None else range(seed, seed + 1)
     summary, failure = Summary(), None
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
@@ -118,6 +138,14 @@ def _print_summary(summary: Summary, as_json: bool) -> None:
         print(
             f"covering saved {saved:,} of the {plain.subscriptions:,} subscriptions that are "
             f"forwarded without it ({saved / plain.subscriptions:.0%})"
+        )
+    if totals.compounds or summary.undelegated is not None:
+        print(f"{totals.compounds:,} compounds ({totals.compounds_due:,} had to arrive)")
+    if summary.undelegated is not None and summary.undelegated.messages:
+        before = summary.undelegated.messages
+        print(
+            f"delegation saved {before - totals.messages:,} of the {before:,} messages that are "
+            f"forwarded without it ({(before - totals.messages) / before:.0%})"
         )
 
 

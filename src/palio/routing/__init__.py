@@ -17,9 +17,11 @@ from palio.routing.packets import (
     Role,
     Send,
     Subscribe,
+    Tick,
     Unadvertise,
     Unsubscribe,
 )
+from palio.routing.patterns.watching import PatternSettings
 from palio.routing.router import Router
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ __all__ = [
     "Joined",
     "Left",
     "Packet",
+    "PatternSettings",
     "Peer",
     "Publish",
     "Received",
@@ -40,6 +43,7 @@ __all__ = [
     "Router",
     "Send",
     "Subscribe",
+    "Tick",
     "Topology",
     "Unadvertise",
     "Unsubscribe",

@@ -89,7 +89,10 @@ class DataPath:
             self._new.setdefault(bucket, []).append(found)
 
     def _remove(self, peer: Peer, found: Filter) -> None:
-        bucket = self._places[peer].pop(found)
+        places = self._places[peer]
+        bucket = places.pop(found)
+        if not places:
+            del self._places[peer]
         del bucket.filters[found]
         self._filters -= 1
         self._changes += 1

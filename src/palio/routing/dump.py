@@ -1,8 +1,11 @@
-"""A router's state as text: peers, then each poset as an indented tree.
+"""A router's state as text: peers, then each poset as an indented tree, then the patterns.
 
 An item stands below what covers it; -> names its subscribers, <- those it was forwarded to, as
 the arrows of the 2000 paper's figures: both show the way of messages. An item below several others
 is drawn out once, below the first; elsewhere it is marked ^ and stands alone.
+
+The router's own name stands where it subscribes for patterns. Of a pattern, -> names who watches it,
+`here` is what is matched here, and each delegation has its number, its task and <- its neighbour.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from palio.model.advertisement import Advertisement
 from palio.model.predicate import Filter
 
 if TYPE_CHECKING:
+    from palio.routing.patterns.watching import Watches
     from palio.routing.router import Router
     from palio.routing.subscriptions import Subscriptions
 
@@ -24,10 +28,12 @@ def dump(router: Router) -> str:
     """The whole state of a router, a line an item."""
     lines = [f"router {router.name}", "peers"]
     lines += [f"  {peer} {role}" for peer, role in router.peers.items()] or ["  none"]
-    order = list(router.peers)
+    order = [*router.peers, router.name]
     lines += ["subscriptions", *_tree(router.subscriptions, order)]
     if len(router.advertisements):
         lines += ["advertisements", *_tree(router.advertisements, order)]
+    if len(router.watches):
+        lines += ["patterns", *pattern_lines(router.watches)]
     return "\n".join(lines) + "\n"
 
 
@@ -53,6 +59,19 @@ def _tree(items: Subscriptions[T], peers: list[str]) -> Iterator[str]:
         text += "".join(f" ->{peer}" for peer in peers if peer in heard)
         yield text + "".join(f" <-{peer}" for peer in peers if peer in told)
         stack += [(below, depth + 1) for below in by_arrival(set(poset.successors(item)))]
+
+
+def pattern_lines(watches: Watches) -> Iterator[str]:
+    """The patterns of a router, and who does what of them."""
+    for one in watches:
+        yield f"  {one.watch.pattern} {one.watch.task} ->{one.peer} #{one.watch.id}"
+        if one.plan.residual is not None:
+            yield f"    here {one.plan.residual}"
+        for id, delegation in one.delegated.items():
+            yield (
+                f"    <{delegation.number}> {delegation.task} {delegation.pattern} "
+                f"<-{delegation.peer} #{id}"
+            )
 
 
 def _text(item: Filter | Advertisement) -> str:

@@ -2,13 +2,15 @@
 
     event                                effect
     ─────                                ──────
-    Joined(peer, role)   ┐
+    Joined(peer, role)     ┐
     Received(peer, packet) ├──▶ Router.step ──▶ Send(peer, packet), Send(peer, packet), ...
-    Left(peer)           ┘
+    Left(peer)             │
+    Tick(now)              ┘
 
 A peer is whoever is at the other end: an application, or another router. Packets carry no
 addresses; who sent one is known from where it came in. Links deliver the packets of one peer in
 order and at most once; a link that lost its state begins anew with a `Restate` from both sides.
+What is said about patterns is in patterns/packets.py.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ from typing import TypeAlias
 import msgspec
 
 from palio.model.advertisement import Advertisement
-from palio.model.message import Message
 from palio.model.predicate import Filter
-
-Peer: TypeAlias = str
+from palio.routing.patterns.packets import Assembled, Sieved, Unwatch, Watch
+from palio.routing.publication import Peer as Peer
+from palio.routing.publication import Publish as Publish
 
 
 class Role(StrEnum):
@@ -65,24 +67,26 @@ class Unadvertise(msgspec.Struct, frozen=True, tag=True):
     instead: tuple[Advertisement, ...] = ()
 
 
-class Publish(msgspec.Struct, frozen=True, tag=True):
-    """A message on its way. Publisher and number name it, wherever it is."""
-
-    message: Message
-    publisher: str
-    number: int
-    time: int = 0
-    """When it was published, in microseconds of the publisher's clock: the order of patterns."""
-
-
 class Restate(msgspec.Struct, frozen=True, tag=True):
     """All that I want and all that I may send; whatever I said before is void."""
 
     subscriptions: tuple[Filter, ...] = ()
     advertisements: tuple[Advertisement, ...] = ()
+    watches: tuple[Watch, ...] = ()
 
 
-Packet: TypeAlias = Subscribe | Unsubscribe | Advertise | Unadvertise | Publish | Restate
+Packet: TypeAlias = (
+    Subscribe
+    | Unsubscribe
+    | Advertise
+    | Unadvertise
+    | Publish
+    | Restate
+    | Watch
+    | Unwatch
+    | Assembled
+    | Sieved
+)
 
 
 class Joined(msgspec.Struct, frozen=True):
@@ -103,7 +107,14 @@ class Received(msgspec.Struct, frozen=True):
     packet: Packet
 
 
-Event: TypeAlias = Joined | Left | Received
+class Tick(msgspec.Struct, frozen=True):
+    """It is `now`, in microseconds of the publishers' clock: patterns wait no longer for what is
+    older than their lateness. Time is never guessed; without ticks it is what messages say."""
+
+    now: int
+
+
+Event: TypeAlias = Joined | Left | Received | Tick
 
 
 class Send(msgspec.Struct, frozen=True):

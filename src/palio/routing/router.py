@@ -6,6 +6,8 @@
     Left       what the peer said is taken back
     Received   Subscribe, Unsubscribe, Advertise, Unadvertise, Restate   change what a peer said
                Publish                                                   goes where it matches
+               Watch, Unwatch, Assembled, Sieved                         patterns (patterns/watching)
+    Tick       patterns wait no longer for what is late
 
 What peers said lies in two posets, of filters and of advertisements (`subscriptions`). A step first
 changes what its peer said, then settles what is forwarded, so that others hear of the outcome only.
@@ -14,6 +16,9 @@ changes what its peer said, then settles what is forwarded, so that others hear 
     CLIENT       never                                          never            by match
     NEIGHBOUR    all, or those that Y's advertisements meet     always           by match
     MASTER       all                                            always           all, from below
+
+For patterns, the router is a peer of itself: under its own name it subscribes to the parts that are
+matched here, so forwarding, covering and taking back serve patterns too.
 
 In a hierarchy a router is a client of its master. It gets by match what comes from above, so its
 master needs not advertise; and what it advertises travels on among the master's neighbours.
@@ -46,9 +51,12 @@ from palio.routing.packets import (
     Role,
     Send,
     Subscribe,
+    Tick,
     Unadvertise,
     Unsubscribe,
 )
+from palio.routing.patterns.packets import Assembled, Sieved, Unwatch, Watch
+from palio.routing.patterns.watching import PatternSettings, Watches
 from palio.routing.poset import ADVERTISEMENTS, SUBSCRIPTIONS
 from palio.routing.subscriptions import Subscriptions
 
@@ -57,12 +65,13 @@ class Router:
     """One node of an acyclic or hierarchical overlay.
 
     With `advertisements`, a subscription is forwarded to a neighbour only when it intersects an
-    advertisement that came from there; publishers must advertise what they publish.
+    advertisement that came from there; publishers must advertise what they publish. `patterns`:
+    how it deals with those.
 
     >>> from palio.model.language import parse
     >>> router = Router("1")
     >>> router.step(Joined("2", Role.NEIGHBOUR))
-    [Send(peer='2', packet=Restate(subscriptions=(), advertisements=()))]
+    [Send(peer='2', packet=Restate(subscriptions=(), advertisements=(), watches=()))]
     >>> router.step(Joined("ann"))
     []
     >>> (cheap,) = parse("price < 500")
@@ -72,13 +81,21 @@ class Router:
     ['ann']
     """
 
-    def __init__(self, name: str, *, advertisements: bool = False) -> None:
+    def __init__(
+        self, name: str, *, advertisements: bool = False, patterns: PatternSettings | None = None
+    ) -> None:
         self.name = name
         self._selective = advertisements
         self._peers: dict[Peer, Role] = {}
         self._advertisements: Subscriptions[Advertisement] = Subscriptions(ADVERTISEMENTS)
         self._subscriptions: Subscriptions[Filter] = Subscriptions(SUBSCRIPTIONS, self._is_met)
         self._data_path = DataPath()
+        self._watches = Watches(
+            patterns or PatternSettings(),
+            self.peers,
+            self._advertisements.said if advertisements else None,
+        )
+        self._wanted: list[Filter] = []
 
     # ---- what it knows
 
@@ -110,12 +127,22 @@ class Router:
     ) -> list[Peer]:
         """The peers that get a message that came from a peer, in the order of joining."""
         message = message if isinstance(message, Message) else Message(message)
-        found = self._data_path.peers(message)
-        return [
-            peer
-            for peer, role in self._peers.items()
-            if peer != source and (peer in found or role is Role.MASTER)
-        ]
+        return self._destinations(self._data_path.peers(message), source)
+
+    @property
+    def watches(self) -> Watches:
+        """Who watches which pattern, and how that is done; to be read only."""
+        return self._watches
+
+    @property
+    def due(self) -> int | None:
+        """The first time at which a `Tick` has something to send; None: it has not."""
+        return self._watches.due
+
+    @property
+    def late(self) -> int:
+        """How many messages came too late for a pattern."""
+        return self._watches.late
 
     def dump(self) -> str:
         """The whole state as text."""
@@ -129,15 +156,30 @@ class Router:
         """Take an event; give back what is to be sent, in order."""
         if isinstance(event, Joined):
             return self._join(event.peer, event.role)
+        if isinstance(event, Tick):
+            return self._watches.tick(event.now)
         self._require(event)
         if isinstance(event, Left):
             return self._leave(event.peer)
         packet = event.packet
         if isinstance(packet, Publish):
-            there = self.destinations(packet.message, event.peer)
-            return [Send(peer, packet) for peer in there]
+            return self._publish(event.peer, packet)
+        if isinstance(packet, Assembled | Sieved):
+            return self._watches.hear(event.peer, packet)
         self._hear(event.peer, packet)
         return self._settle(event.peer)
+
+    def _publish(self, source: Peer, packet: Publish) -> list[Send]:
+        found = self._data_path.peers(packet.message)
+        sends = [Send(peer, packet) for peer in self._destinations(found, source)]
+        return sends + self._watches.publish(source, packet) if self.name in found else sends
+
+    def _destinations(self, found: set[Peer], source: Peer | None) -> list[Peer]:
+        return [
+            peer
+            for peer, role in self._peers.items()
+            if peer != source and (peer in found or role is Role.MASTER)
+        ]
 
     def _require(self, event: Left | Received) -> None:
         if event.peer not in self._peers:
@@ -155,28 +197,36 @@ class Router:
                 f"router {self.name}: {peer!r} cannot be master, {masters[0]!r} is; "
                 f"a hierarchy has one: step Left({masters[0]!r}) first"
             )
+        if peer == self.name:
+            raise RoutingError(f"router {self.name}: a peer cannot have the router's own name")
         known = self._peers.get(peer)
         self._peers[peer] = role
+        sends: list[Send] = []
         if role is not known:
             self._subscriptions.unlink(peer)
             self._advertisements.unlink(peer)
+            sends = self._settle(peer, again=True)
             if role is not Role.CLIENT:
                 selective = self._selective and role is Role.NEIGHBOUR
                 self._advertisements.link(peer, selective=False)
                 self._subscriptions.link(peer, selective=selective)
         if role is Role.CLIENT:
-            return []
+            return sends
+        if role is Role.NEIGHBOUR:
+            self._watches.mute(peer)
         told = Restate(
-            tuple(self._subscriptions.forwarded(peer)), tuple(self._advertisements.forwarded(peer))
+            tuple(self._subscriptions.forwarded(peer)),
+            tuple(self._advertisements.forwarded(peer)),
+            self._watches.told(peer),
         )
-        return [Send(peer, told)]
+        return [*sends, Send(peer, told)]
 
     def _leave(self, peer: Peer) -> list[Send]:
         self._subscriptions.unlink(peer)
         self._advertisements.unlink(peer)
         del self._peers[peer]
         self._hear(peer, Restate())
-        return self._settle(peer)
+        return self._settle(peer, again=True)
 
     def _hear(self, peer: Peer, packet: Packet) -> None:
         """Change what a peer said."""
@@ -195,11 +245,19 @@ class Router:
         elif isinstance(packet, Restate):
             self._subscriptions.restate(peer, packet.subscriptions)
             self._advertisements.restate(peer, packet.advertisements)
+            self._watches.restate(peer, packet.watches)
+        elif isinstance(packet, Watch):
+            self._watches.say(peer, packet)
+        elif isinstance(packet, Unwatch):
+            self._watches.cancel(peer, packet.id)
 
-    def _settle(self, peer: Peer) -> list[Send]:
-        """Tell the others what came of what a peer said."""
+    def _settle(self, peer: Peer, *, again: bool = False) -> list[Send]:
+        """Tell the others what came of what a peer said; `again`: patterns are planned again."""
         self._data_path.change(peer, self._subscriptions.news(peer))
-        self._attract(peer, self._advertisements.news(peer))
+        offered = self._advertisements.news(peer)
+        self._attract(peer, offered)
+        watching = self._watches.settle(offered, again=again)
+        self._want()
         sends = []
         for there, words in self._advertisements.settle():
             for item, instead in words:
@@ -211,7 +269,15 @@ class Router:
                 sends.append(
                     Send(there, Subscribe(found) if rather is None else Unsubscribe(found, rather))
                 )
-        return sends
+        return sends + watching
+
+    def _want(self) -> None:
+        """Subscribe, as a peer of itself, to the parts of patterns that are matched here."""
+        wanted = self._watches.wanted
+        if wanted is not self._wanted:  # the list is the same as long as nothing changed
+            self._wanted = wanted
+            self._subscriptions.restate(self.name, wanted)
+            self._data_path.change(self.name, self._subscriptions.news(self.name))
 
     # ---- subscriptions toward advertisements
 

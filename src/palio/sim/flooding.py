@@ -30,6 +30,7 @@ from palio.routing.packets import (
     Role,
     Send,
     Subscribe,
+    Tick,
     Unadvertise,
     Unsubscribe,
 )
@@ -53,6 +54,8 @@ class PlainRouter:
         """Take an event; what is to be sent because of it."""
         if isinstance(event, Joined):
             return self._join(event.peer, event.role)
+        if isinstance(event, Tick):
+            return []
         if event.peer not in self._roles:
             raise PalioError(
                 f"router {self.name} knows no peer {event.peer}: it must join before it is heard"
@@ -62,6 +65,15 @@ class PlainRouter:
                 table.pop(event.peer)
             return self._catch_up()
         return self._hear(event.peer, event.packet)
+
+    @property
+    def due(self) -> None:
+        """Nothing is held: the baselines know no patterns."""
+        return None
+
+    @property
+    def late(self) -> int:
+        return 0
 
     @property
     def subscriptions(self) -> list[Filter]:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from palio.protocol.links import Closed, Delivered, Effect, Frame, Limits, Link, Opened, Transmit
-from palio.routing.packets import Event, Joined, Packet, Publish, Received, Role
+from palio.routing.packets import Event, Joined, Packet, Publish, Received, Role, Tick
+from palio.routing.patterns.packets import Assembled
 from palio.sim.clock import Clock
 from palio.sim.disk import Disk
 from palio.sim.network import Network
@@ -32,6 +33,7 @@ class Watcher(Protocol):
     def sent(self, router: str, peer: str, packet: Packet) -> None: ...
     def arrived(self, router: str, peer: str, packet: Packet) -> None: ...
     def delivered(self, client: str, publication: Publish) -> None: ...
+    def assembled(self, client: str, packet: Assembled) -> None: ...
 
 
 class Request:
@@ -70,6 +72,7 @@ class Node:
         self._requests: deque[Request] = deque()
         self._links: dict[str, Link[Packet]] = {}
         self._alarms: dict[str, int] = {}
+        self._tick_us: int | None = None
         self._incarnation = 0
         self.router: AnyRouter | None = None
         self.start()
@@ -100,6 +103,7 @@ class Node:
             self._watcher.closed(self.name, peer)
         self._links.clear()
         self._alarms.clear()
+        self._tick_us = None
         self._disk.crash()
 
     def ask(self, request: Request) -> None:
@@ -141,6 +145,9 @@ class Node:
         for send in self.router.step(event):
             peer, packet = send.peer, send.packet
             if peer in self._clients:
+                if isinstance(packet, Assembled):
+                    self._watcher.assembled(peer, packet)
+                    continue
                 assert isinstance(packet, Publish), f"router {self.name} sends {packet} to {peer}"
                 self._watcher.delivered(peer, packet)
                 continue
@@ -150,6 +157,21 @@ class Node:
                 if link.is_open:
                     self._watcher.sent(self.name, peer, packet)
                 self._act(peer, effects)
+        self._set_tick()
+
+    def _set_tick(self) -> None:
+        """Have the router told the time when it waits for it."""
+        assert self.router is not None
+        due_us = self.router.due
+        if due_us is not None and (self._tick_us is None or due_us < self._tick_us):
+            self._tick_us = due_us
+            delay_us = max(0, due_us - self._clock.now_us)
+            self._clock.after(delay_us, self._tick, self.router, due_us)
+
+    def _tick(self, router: AnyRouter, time_us: int) -> None:
+        if router is self.router and self._tick_us == time_us:
+            self._tick_us = None
+            self._step(Tick(self._clock.now_us))
 
     def _act(self, peer: str, effects: list[Effect[Packet]]) -> None:
         for effect in effects:

@@ -9,11 +9,13 @@ A scenario in text: first the network, then what happens and when (in millisecon
     links 1-2 1-3
     weather loss=0.1 duplicate=0.05    what is not named has its default
     limits window=8 outbox=32          of the links, likewise
+    patterns lateness=90000 hop=6000   how routers deal with patterns, likewise
     clients a@1 b@3
 
     0.000 a subscribe x > 5 AND s = 'b'
     1.500 b advertise x IS NOT NULL AND s = 'b'
     9.250 b publish {"x": 7, "s": "b"}
+    9.500 a watch 1 [x > 5] then [s = 'b'] within 1 second
     10.000 crash 2
     12.000 restart 2
     13.000 cut 1 3
@@ -21,7 +23,7 @@ A scenario in text: first the network, then what happens and when (in millisecon
     20.000 settle                      everything is healed; on when the network is quiet
     20.000 show 1                      the state of a router, into the trace
 
-Also: unsubscribe, unadvertise. The constraints of an advertisement are joined by AND in text, and
+Also: unsubscribe, unadvertise, unwatch 1. A client uses the number of a watch once. The constraints of an advertisement are joined by AND in text, and
 several on one name are alternatives. A plan and its text say the same.
 """
 
@@ -39,6 +41,9 @@ from palio.model.language import parse
 from palio.model.message import Message
 from palio.model.predicate import Filter
 from palio.protocol.links import Limits
+from palio.routing.patterns.language import parse as parse_pattern
+from palio.routing.patterns.packets import Unwatch, Watch
+from palio.routing.patterns.watching import PatternSettings
 from palio.sim.network import Weather
 from palio.sim.routers import ROUTINGS
 
@@ -48,6 +53,8 @@ class Verb(StrEnum):
     UNSUBSCRIBE = "unsubscribe"
     ADVERTISE = "advertise"
     UNADVERTISE = "unadvertise"
+    WATCH = "watch"
+    UNWATCH = "unwatch"
     PUBLISH = "publish"
     CRASH = "crash"
     RESTART = "restart"
@@ -57,7 +64,7 @@ class Verb(StrEnum):
     SHOW = "show"
 
 
-Argument: TypeAlias = Filter | Advertisement | Message | tuple[str, ...]
+Argument: TypeAlias = Filter | Advertisement | Message | Watch | Unwatch | tuple[str, ...]
 
 
 class Operation(msgspec.Struct, frozen=True):
@@ -74,6 +81,10 @@ class Operation(msgspec.Struct, frozen=True):
             text = argument.to_json()
         elif isinstance(argument, tuple):
             text = " ".join(argument)
+        elif isinstance(argument, Watch):
+            text = f"{argument.id} {argument.pattern}"
+        elif isinstance(argument, Unwatch):
+            text = str(argument.id)
         else:
             text = str(Filter(argument.constraints))
         return " ".join(part for part in (ms(self.time_us), self.client, self.verb, text) if part)
@@ -92,6 +103,7 @@ class Plan(msgspec.Struct, frozen=True):
     hierarchy: bool = False
     weather: Weather = Weather()
     limits: Limits = Limits()
+    patterns: PatternSettings = PatternSettings()
 
     @property
     def routers(self) -> tuple[str, ...]:
@@ -105,6 +117,7 @@ class Plan(msgspec.Struct, frozen=True):
         for word, value, default in (
             ("weather", self.weather, Weather()),
             ("limits", self.limits, Limits()),
+            ("patterns", self.patterns, PatternSettings()),
         ):
             changed = {
                 name: getattr(value, name)
@@ -152,6 +165,11 @@ def checked(plan: Plan) -> Plan:
         raise PalioError("the links do not connect all routers in a tree: no cycles, no islands")
     if plan.hierarchy and len({below for _, below in plan.links}) < len(plan.links):
         raise PalioError("in a hierarchy a router has one master: links MASTER-BELOW")
+    watched = [(o.client, o.argument.id) for o in plan.operations if isinstance(o.argument, Watch)]
+    if len(set(watched)) < len(watched):
+        raise PalioError("a client uses the number of a watch once: watch 1 ..., then watch 2 ...")
+    if watched and plan.routing != "covering":
+        raise PalioError(f"only routing covering knows patterns, not routing {plan.routing}")
     neighbours = {frozenset(link) for link in plan.links}
     for operation in plan.operations:
         argument = operation.argument
@@ -185,8 +203,8 @@ def _setting(line: str) -> dict[str, object]:
         return {word: tuple(_two(value, "-") for value in values)}
     if word == "clients":
         return {word: tuple(_two(value, "@") for value in values)}
-    if word in ("weather", "limits"):
-        kind = Weather if word == "weather" else Limits
+    if word in KINDS:
+        kind = KINDS[word]
         pairs = dict(_two(value, "=") for value in values)
         for name in pairs.keys() - set(kind.__struct_fields__):
             known = ", ".join(kind.__struct_fields__)
@@ -194,7 +212,8 @@ def _setting(line: str) -> dict[str, object]:
         return {word: msgspec.convert(pairs, kind, strict=False)}
     raise PalioError(
         f"a setting is one of seed N, routing {'|'.join(ROUTINGS)}, advertisements, hierarchy, "
-        "links A-B ..., weather NAME=SHARE ..., limits NAME=N ..., clients NAME@ROUTER ..."
+        "links A-B ..., weather NAME=SHARE ..., limits NAME=N ..., patterns NAME=N ..., "
+        "clients NAME@ROUTER ..."
     )
 
 
@@ -232,12 +251,26 @@ def _advertisement(text: str) -> Advertisement:
     return Advertisement(_filter(text).constraints)
 
 
+def _watch(text: str) -> Watch:
+    number, _, pattern = text.partition(" ")
+    if not number.isdigit():
+        raise PalioError(f"a watch has a number and a pattern: watch 1 [...], not {text!r}")
+    return Watch(int(number), parse_pattern(pattern))
+
+
+KINDS: dict[str, type[Weather | Limits | PatternSettings]] = {
+    "weather": Weather,
+    "limits": Limits,
+    "patterns": PatternSettings,
+}
 CLIENT_VERBS: dict[Verb, Callable[[str], Argument]] = {
     Verb.SUBSCRIBE: _filter,
     Verb.UNSUBSCRIBE: _filter,
     Verb.ADVERTISE: _advertisement,
     Verb.UNADVERTISE: _advertisement,
     Verb.PUBLISH: Message.from_json,
+    Verb.WATCH: _watch,
+    Verb.UNWATCH: lambda text: Unwatch(int(text)),
 }
 NETWORK_VERBS = {
     Verb.CRASH: 1, Verb.RESTART: 1, Verb.CUT: 2, Verb.HEAL: 2, Verb.SETTLE: 0, Verb.SHOW: 1,

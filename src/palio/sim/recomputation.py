@@ -5,6 +5,9 @@ the filters of all clients there (with advertisements: those that intersect an a
 on v's side); by covering, only those that no other of them covers. In a hierarchy only masters are
 told, and all. What v holds from u is the same set, so both ends agree.
 
+Patterns are shared out anew from the watches of all clients, router by router, by all advertisements
+in force (`sharing.py`); what a router matches of them, it must subscribe to under its own name.
+
 Filters are bits: bit i is the i-th class of equal filters, `above[i]` the classes that cover it.
 """
 
@@ -19,6 +22,7 @@ from palio.sim.history import paths
 from palio.sim.node import Node
 from palio.sim.operations import Plan
 from palio.sim.relations import covers, intersects
+from palio.sim.sharing import shared_out
 from palio.sim.wishes import Wishes
 
 
@@ -36,12 +40,20 @@ class Recomputation:
 
     def difference(self, nodes: dict[str, Node], wishes: dict[str, Wishes]) -> str | None:
         """A sentence on the first difference; None: every router is as it must be."""
+        offered = {client: said.offers() for client, said in wishes.items()}
+        watched = {client: said.watched() for client, said in wishes.items()}
+        shares = shared_out(self._plan, self._paths, watched, offered)
         for client in wishes.values():
             for wish in client.subscriptions:
                 self._class(wish.item)
+        for share in shares.values():
+            for item in share.filters:
+                self._class(item)
         homes = dict(self._plan.clients)
         wanted = {client: self._mask(said.filters()) for client, said in wishes.items()}
-        offered = {client: said.offers() for client, said in wishes.items()}
+        for name, share in shares.items():  # a router is a client of its own
+            homes[name] = name
+            wanted[name], offered[name] = self._mask(share.filters), []
         forwarded = {
             (u, v): self._forwarded(
                 sum_bits(wanted[c] for c, home in homes.items() if v not in self._paths[u][home]),
@@ -56,6 +68,8 @@ class Recomputation:
             heard |= {c: self._maximal(wanted[c]) for c, home in homes.items() if home == name}
             told = {v: mask for (u, v), mask in forwarded.items() if u == name}
             found = self._compare(name, node, heard, told)
+            if found is None and name in shares:
+                found = shares[name].difference(name, node.router)
             if found is not None:
                 return found
         return None

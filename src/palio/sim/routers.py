@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 from palio.errors import PalioError
 from palio.model.predicate import Filter
 from palio.routing.packets import Event, Peer, Send
+from palio.routing.patterns.watching import PatternSettings
 from palio.routing.router import Router
 from palio.sim.flooding import FloodingRouter, PlainRouter
 
@@ -17,6 +18,14 @@ class AnyRouter(Protocol):
     """What the simulator needs of a router."""
 
     def step(self, event: Event) -> list[Send]: ...
+
+    @property
+    def due(self) -> int | None:
+        """When it wants a `Tick`."""
+
+    @property
+    def late(self) -> int:
+        """How many messages came too late for a pattern."""
 
     @property
     def subscriptions(self) -> Iterable[Filter]:
@@ -33,12 +42,14 @@ MakeRouter: TypeAlias = Callable[[str, bool], AnyRouter]
 ROUTINGS = ("covering", "plain", "flooding")
 
 
-def router_maker(routing: str) -> MakeRouter:
-    """The constructor of a kind of routers."""
+def router_maker(routing: str, patterns: PatternSettings | None = None) -> MakeRouter:
+    """The constructor of a kind of routers; only those by covering know patterns."""
     if routing == "plain":
         return lambda name, advertisements: PlainRouter(name, advertisements=advertisements)
     if routing == "flooding":
         return lambda name, advertisements: FloodingRouter(name, advertisements=advertisements)
     if routing == "covering":
-        return lambda name, advertisements: Router(name, advertisements=advertisements)
+        return lambda name, advertisements: Router(
+            name, advertisements=advertisements, patterns=patterns
+        )
     raise PalioError(f"there is no routing {routing!r}; there are {', '.join(ROUTINGS)}")

@@ -21,16 +21,19 @@ SEEDS_MIN = 20
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """A seed's verdict, and what the same operations cost without covering, if that was asked."""
+    """A seed's verdict, and what the same operations cost, if that was asked: without covering,
+    or with patterns matched where they are watched."""
 
     verdict: Verdict
-    plain: Totals | None
+    plain: Totals | None = None
+    undelegated: Totals | None = None
 
     def row(self) -> dict[str, object]:
         """One object for JSON."""
         verdict = self.verdict
         row = {"seed": verdict.seed, "verdict": verdict.kind or "ok", "text": verdict.text}
-        return row | msgspec.structs.asdict(verdict.totals) | _saving(verdict.totals, self.plain)
+        row |= msgspec.structs.asdict(verdict.totals)
+        return row | _saving(verdict.totals, self.plain, self.undelegated)
 
 
 class Summary:
@@ -41,6 +44,7 @@ class Summary:
         self.failed: list[int] = []
         self.totals = Totals()
         self.plain: Totals | None = None
+        self.undelegated: Totals | None = None
 
     def add(self, outcome: Outcome) -> None:
         self.seeds += 1
@@ -50,28 +54,46 @@ class Summary:
         if outcome.plain is not None:
             self.plain = self.plain or Totals()
             self.plain.add(outcome.plain)
+        if outcome.undelegated is not None:
+            self.undelegated = self.undelegated or Totals()
+            self.undelegated.add(outcome.undelegated)
 
     def row(self) -> dict[str, object]:
         """One object for JSON."""
         row: dict[str, object] = {"seeds": self.seeds, "failed": self.failed}
-        return row | msgspec.structs.asdict(self.totals) | _saving(self.totals, self.plain)
+        row |= msgspec.structs.asdict(self.totals)
+        return row | _saving(self.totals, self.plain, self.undelegated)
 
 
-def _saving(totals: Totals, plain: Totals | None) -> dict[str, object]:
-    if plain is None:
-        return {}
-    return {
-        "plain_subscriptions": plain.subscriptions,
-        "saved_by_covering": plain.subscriptions - totals.subscriptions,
-    }
+def _saving(totals: Totals, plain: Totals | None, undelegated: Totals | None) -> dict[str, object]:
+    found: dict[str, object] = {}
+    if plain is not None:
+        found |= {
+            "plain_subscriptions": plain.subscriptions,
+            "saved_by_covering": plain.subscriptions - totals.subscriptions,
+        }
+    if undelegated is not None:
+        found |= {
+            "undelegated_messages": undelegated.messages,
+            "undelegated_bytes": undelegated.bytes,
+            "saved_by_delegation": undelegated.messages - totals.messages,
+        }
+    return found
 
 
 def judge(settings: Settings, seed: int, *, compare: bool = False) -> Outcome:
-    """Run the plan of one seed; to compare, once more without covering."""
+    """Run the plan of one seed; to compare, once more without covering, or, where clients watch
+    patterns, without delegation."""
     plan = draw(settings, seed)
     verdict = run(plan)
     if not compare or plan.routing != "covering":
-        return Outcome(verdict, None)
+        return Outcome(verdict)
+    if settings.patterns:
+        if not settings.delegation:
+            return Outcome(verdict)
+        there = msgspec.structs.replace(plan.patterns, delegates=False)
+        other = run(msgspec.structs.replace(plan, patterns=there))
+        return Outcome(verdict, undelegated=other.totals)
     return Outcome(verdict, run(msgspec.structs.replace(plan, routing="plain")).totals)
 
 

@@ -17,14 +17,15 @@ from palio.model.advertisement import Advertisement
 from palio.model.message import Message
 from palio.model.predicate import Filter
 from palio.routing.packets import Advertise, Packet, Subscribe, Unadvertise, Unsubscribe
+from palio.routing.patterns.packets import Unwatch, Watch
 from palio.sim.history import FOREVER
 from palio.sim.relations import advertisement_covers, covers
 
-T = TypeVar("T", Filter, Advertisement)
+T = TypeVar("T", Filter, Advertisement, Watch)
 
 
 class Wish(Generic[T]):
-    """One subscription or advertisement of one client, with its instants."""
+    """One subscription, advertisement or watch of one client, with its instants."""
 
     __slots__ = ("applied", "item", "recalled", "revoked")
 
@@ -45,6 +46,7 @@ class Wishes:
     def __init__(self) -> None:
         self.subscriptions: list[Wish[Filter]] = []
         self.advertisements: list[Wish[Advertisement]] = []
+        self.watches: list[Wish[Watch]] = []
 
     def ask(self, packet: Packet, instant: int) -> Callable[[int], None]:
         """The client says this now; the result is to be called when its router has applied it."""
@@ -61,6 +63,10 @@ class Wishes:
                 return _recall(
                     self.advertisements, lambda b: advertisement_covers(every, b), instant
                 )
+            case Watch():
+                return _add(self.watches, packet)
+            case Unwatch(number):
+                return _recall(self.watches, lambda watch: watch.id == number, instant)
         raise AssertionError(packet)
 
     def wants(self, message: Message) -> bool:
@@ -74,6 +80,10 @@ class Wishes:
     def offers(self) -> list[Advertisement]:
         """The advertisements in force."""
         return [w.item for w in self.advertisements if w.is_in_force]
+
+    def watched(self) -> list[Watch]:
+        """The watches in force."""
+        return [w.item for w in self.watches if w.is_in_force]
 
     def selecting(self, message: Message, instant: int) -> Iterator[Wish[Filter]]:
         """Subscriptions that select the message and were in force, not in flux, at an instant."""

@@ -3,7 +3,8 @@
 Filters, advertisements and messages come from a small family on three attributes, built so that
 covering is common: ranges of `x` and `y` at few steps, equalities and prefixes of `s`. All relations
 on them are decided exactly. At the end of a plan the network is healed, then some messages are
-published that must arrive wherever they are wanted.
+published that must arrive wherever they are wanted. Plans with patterns are drawn by
+`pattern_workload.py`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from palio.model.advertisement import Advertisement
 from palio.model.message import Message
 from palio.model.predicate import Constraint, Filter
 from palio.protocol.links import Limits
+from palio.routing.patterns.watching import PatternSettings
 from palio.sim.network import Weather
 from palio.sim.operations import Operation, Plan, Verb, checked
+from palio.sim.pattern_workload import HOP_US, PatternDrawing
 from palio.sim.routers import ROUTINGS
 
 TOPOLOGIES = ("tree", "line", "star", "hierarchy")
@@ -41,6 +44,9 @@ class Settings(msgspec.Struct, frozen=True):
     faults: tuple[str, ...] = ()
     routing: str = "covering"
     advertisements: bool = False
+    patterns: bool = False
+    """Clients watch patterns; advertisements are on then."""
+    delegation: bool = True
 
     def __post_init__(self) -> None:
         if not 1 <= self.routers <= 1000:
@@ -54,6 +60,8 @@ class Settings(msgspec.Struct, frozen=True):
         ):
             if value not in known:
                 raise PalioError(f"there is no {word} {value!r}; there are {', '.join(known)}")
+        if self.patterns and self.routing != "covering":
+            raise PalioError(f"only routing covering knows patterns, not routing {self.routing}")
 
 
 def draw(settings: Settings, seed: int) -> Plan:
@@ -77,8 +85,21 @@ def draw(settings: Settings, seed: int) -> Plan:
         # Small, so that partitions fill an outbox, and bursts a window.
         limits=Limits(window=random.choice((2, 8)), outbox=random.choice((8, 32))),
     )
-    operations = _Drawing(settings, plan, random).operations()
-    return checked(msgspec.structs.replace(plan, operations=tuple(operations)))
+    drawing = _Drawing(settings, plan, random)
+    if not settings.patterns:
+        return checked(msgspec.structs.replace(plan, operations=tuple(drawing.operations())))
+    watching = PatternDrawing(settings.operations, bool(settings.faults), plan, random)
+    return checked(
+        msgspec.structs.replace(
+            plan,
+            advertisements=True,
+            limits=Limits(),
+            patterns=PatternSettings(
+                settings.delegation, lateness=HOP_US * (settings.routers + 1), hop=HOP_US
+            ),
+            operations=tuple(watching.operations(drawing.faults)),
+        )
+    )
 
 
 def _links(topology: str, names: list[str], random: Random) -> tuple[tuple[str, str], ...]:
@@ -108,7 +129,7 @@ class _Drawing:
         while len(found) < self._settings.operations:
             time_us += random.randrange(GAP_US_MAX)
             found.append(self._one(random.choice(self._clients), time_us))
-        found.extend(self._faults(time_us))
+        found.extend(self.faults(time_us))
         found.sort(key=lambda operation: operation.time_us)
         end_us = found[-1].time_us if found else 0
         found.append(Operation(end_us, Verb.SETTLE, "", ()))
@@ -159,7 +180,8 @@ class _Drawing:
             values["s"] = random.choice(WORDS)
         return Message(values)
 
-    def _faults(self, end_us: int) -> list[Operation]:
+    def faults(self, end_us: int) -> list[Operation]:
+        """Crashes and partitions up to a time."""
         random, found = self._random, []
         count = max(1, self._settings.operations // 25)
         for fault in ("crash", "partition"):

@@ -8,7 +8,6 @@ plan gives the same trace, byte for byte.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from random import Random
 
 import msgspec
@@ -17,6 +16,7 @@ from palio.model.advertisement import Advertisement
 from palio.model.message import Message
 from palio.model.predicate import Filter
 from palio.protocol.links import Frame
+from palio.routing.dump import pattern_lines
 from palio.routing.packets import (
     Advertise,
     Packet,
@@ -27,6 +27,8 @@ from palio.routing.packets import (
     Unadvertise,
     Unsubscribe,
 )
+from palio.routing.patterns.packets import Assembled, Sieved, Unwatch, Watch
+from palio.routing.router import Router
 from palio.sim.checkers import DeliveryChecker, Violation
 from palio.sim.clock import START_US, Clock, Restless
 from palio.sim.history import History
@@ -35,7 +37,9 @@ from palio.sim.node import Node, Request
 from palio.sim.operations import Operation, Plan, Verb, ms
 from palio.sim.recomputation import Recomputation, named, shown
 from palio.sim.routers import MakeRouter, router_maker
+from palio.sim.watches import WatchChecker
 from palio.sim.wishes import Wishes
+from palio.sim.wording import described, size
 
 QUIET_US_MAX = 60_000_000
 """A healed network must come to rest within this time: links repeat several times a second."""
@@ -50,11 +54,17 @@ class Totals(msgspec.Struct):
     deliveries: int = 0
     due: int = 0
     """Deliveries that the checker could insist on."""
+    compounds: int = 0
+    """What clients got of the patterns that they watch."""
+    compounds_due: int = 0
+    """Of these, the ones that the checker could insist on."""
     messages: int = 0
-    """Hops of publications."""
+    """Hops of publications, alone, sieved or in compounds: one for each packet."""
     subscriptions: int = 0
     """Packets about subscriptions, and the filters within restatements."""
     advertisements: int = 0
+    watches: int = 0
+    """Packets about what is delegated, and the watches within restatements."""
     sessions: int = 0
     frames: int = 0
     bytes: int = 0
@@ -81,7 +91,7 @@ class World:
         self, plan: Plan, make_router: MakeRouter | None = None, trace: list[str] | None = None
     ) -> None:
         self._plan = plan
-        self._make_router = make_router or router_maker(plan.routing)
+        self._make_router = make_router or router_maker(plan.routing, plan.patterns)
         self._trace = trace
         self._clock = Clock()
         self._homes = dict(plan.clients)
@@ -89,6 +99,7 @@ class World:
         self._wishes = {client: Wishes() for client in self._homes}
         self._history = History(plan)
         self._checker = DeliveryChecker(plan, self._wishes, self._history)
+        self._watch_checker = WatchChecker(plan)
         self._recomputation = Recomputation(plan)
         self.totals = Totals()
         self._is_changed = True
@@ -139,10 +150,15 @@ class World:
         if self._trace is not None:
             self._note(str(operation).partition(" ")[2])
         self._is_changed |= verb is not Verb.PUBLISH
+        if verb in DISTURBING:
+            self._watch_checker.disturbed()
         if isinstance(argument, Message):
             self._publish(client, argument)
         elif isinstance(argument, Filter | Advertisement):
             self._ask(client, REQUESTS[verb](argument))
+        elif isinstance(argument, Watch | Unwatch):
+            self._ask(client, argument)
+            self._watch_checker.asked(client, argument, self._wishes[client])
         elif verb is Verb.CRASH and self._nodes[argument[0]].is_up:
             self._nodes[argument[0]].crash()
         elif verb is Verb.RESTART and not self._nodes[argument[0]].is_up:
@@ -165,6 +181,10 @@ class World:
         publication = Publish(message, client, self._numbers[client], self._clock.now_us)
         self.totals.publications += 1
         self._checker.published(publication, node.name, self._clock.instant)
+        is_known = not self._plan.advertisements or any(
+            self._wishes[client].allowing(message, self._clock.instant)
+        )
+        self._watch_checker.published(publication, is_known)
         node.publish(client, publication)
 
     def _ask(self, client: str, packet: Packet) -> None:
@@ -191,6 +211,8 @@ class World:
         for sender, receiver in self._history.unfinished():
             raise Violation("restless", f"{sender} and {receiver} do not agree on their session")
         self.totals.due += self._checker.check_lost()
+        late = sum(node.router.late for node in self._nodes.values() if node.router is not None)
+        self.totals.compounds_due += self._watch_checker.check_missed(late)
         if self._is_changed:  # publications change no routing table
             difference = self._recomputation.difference(self._nodes, self._wishes)
             if difference is not None:
@@ -198,13 +220,16 @@ class World:
             self._is_changed = False
 
     def _show(self, name: str) -> None:
-        """The routing table of a router, filter by filter, as the 2000 paper draws it."""
+        """The routing table of a router, filter by filter, as the 2000 paper draws it; then its
+        patterns."""
         router = self._nodes[name].router
         if router is None:
             self._note(f"  router {name} is down")
             return
         for f in router.subscriptions:
             self._note(f"  {shown(f, router.subscribers(f), router.forwards(f))}")
+        for line in pattern_lines(router.watches) if isinstance(router, Router) else ():
+            self._note(line)
 
     def _note(self, text: str) -> None:
         if self._trace is not None:
@@ -231,13 +256,16 @@ class World:
 
     def sent(self, router: str, peer: str, packet: Packet) -> None:
         self._history.sent(router, peer, self._clock.instant)
-        if isinstance(packet, Publish):
+        if isinstance(packet, Publish | Assembled | Sieved):
             self.totals.messages += 1
+        elif isinstance(packet, Watch | Unwatch):
+            self.totals.watches += 1
         elif isinstance(packet, Subscribe | Unsubscribe):
             self.totals.subscriptions += 1
         elif isinstance(packet, Restate):
             self.totals.subscriptions += len(packet.subscriptions)
             self.totals.advertisements += len(packet.advertisements)
+            self.totals.watches += len(packet.watches)
         else:
             self.totals.advertisements += 1
         if self._trace is not None:
@@ -254,7 +282,14 @@ class World:
             self._note(f"{client} gets {described(publication)}")
         self._checker.delivered(client, publication)
 
+    def assembled(self, client: str, packet: Assembled) -> None:
+        self.totals.compounds += 1
+        if self._trace is not None:
+            self._note(f"{client} gets {described(packet)}")
+        self._watch_checker.assembled(client, packet)
 
+
+DISTURBING = {Verb.ADVERTISE, Verb.UNADVERTISE, Verb.CRASH, Verb.CUT}
 REQUESTS = {
     Verb.SUBSCRIBE: Subscribe,
     Verb.UNSUBSCRIBE: Unsubscribe,
@@ -274,42 +309,6 @@ def _roles(plan: Plan, name: str) -> dict[str, Role]:
             else:
                 roles[other] = Role.CLIENT if name == a else Role.MASTER
     return roles
-
-
-@lru_cache(maxsize=100_000)
-def _text(item: Filter | Advertisement) -> str:
-    return str(Filter(item.constraints))
-
-
-def described(packet: Packet) -> str:
-    """A packet in a line of the trace."""
-    match packet:
-        case Publish(message, publisher, number):
-            return f"{publisher}#{number} {message.to_json()}"
-        case Subscribe(item) | Advertise(item):
-            return f"{type(packet).__name__.lower()} {_text(item)}"
-        case Unsubscribe(item, instead) | Unadvertise(item, instead):
-            text = f"{type(packet).__name__.lower()} {_text(item)}"
-            return text + "".join(f", instead {_text(other)}" for other in instead)
-        case Restate(subscriptions, advertisements):
-            wanted = "; ".join(map(_text, subscriptions))
-            offered = "; ".join(map(_text, advertisements))
-            return f"restate wants [{wanted}]" + (f" offers [{offered}]" if offered else "")
-    raise AssertionError(packet)
-
-
-def size(packet: Packet) -> int:
-    """The bytes of a packet, counted as its text."""
-    match packet:
-        case Publish(message, publisher, _):
-            return len(publisher) + 8 + sum(len(n) + len(str(v)) + 3 for n, v in message.items())
-        case Subscribe(item) | Advertise(item):
-            return len(_text(item))
-        case Unsubscribe(item, instead) | Unadvertise(item, instead):
-            return len(_text(item)) + sum(len(_text(other)) for other in instead)
-        case Restate(subscriptions, advertisements):
-            return sum(len(_text(item)) for item in (*subscriptions, *advertisements))
-    raise AssertionError(packet)
 
 
 def run(plan: Plan, make_router: MakeRouter | None = None) -> Verdict:

@@ -6,7 +6,7 @@ parse ──▶ Pattern ──▶ Monitor ──feed──▶ Compound, Compound
 
 from palio.routing.patterns.language import parse
 from palio.routing.patterns.monitor import Assembler, Monitor, Sieve, matcher
-from palio.routing.patterns.packets import Assembled, Compound, Delegated, Task, Withdrawn
+from palio.routing.patterns.packets import Assembled, Compound, Sieved, Task, Unwatch, Watch
 from palio.routing.patterns.pattern import And, Or, Part, Pattern, Then, Within
 from palio.routing.patterns.planning import Delegation, Plan, plan
 
@@ -15,7 +15,6 @@ __all__ = [
     "Assembled",
     "Assembler",
     "Compound",
-    "Delegated",
     "Delegation",
     "Monitor",
     "Or",
@@ -23,9 +22,11 @@ __all__ = [
     "Pattern",
     "Plan",
     "Sieve",
+    "Sieved",
     "Task",
     "Then",
-    "Withdrawn",
+    "Unwatch",
+    "Watch",
     "Within",
     "matcher",
     "parse",

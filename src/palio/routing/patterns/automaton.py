@@ -37,8 +37,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from palio.model.message import Message
 from palio.model.predicate import Predicate
-from palio.routing.packets import Publish
 from palio.routing.patterns.pattern import And, Node, Or, Part, Then, Within, single
+from palio.routing.publication import Publish
 
 Stamp: TypeAlias = tuple[int, str, int]
 """Time, publisher and number of a message: the order of messages, wherever they are seen."""

@@ -25,11 +25,11 @@ from palio.errors import InvalidFile, InvalidPattern, InvalidValue
 from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
 from palio.model.values import NUMBERS, Value, type_of
-from palio.routing.packets import Publish
 from palio.routing.patterns.automaton import Event, Span, Stamp, State, build, span_of
 from palio.routing.patterns.language import parse
 from palio.routing.patterns.packets import Assembled, Compound, Task
 from palio.routing.patterns.pattern import Awaited, Pattern, leaves
+from palio.routing.publication import Publish
 
 KEYS_MAX = 100_000
 HELD_MAX = 1_000_000
@@ -126,6 +126,16 @@ class Matcher(ABC, Generic[Out]):
         if self.pattern.micros is not None and self._instances:
             times.append(next(iter(self._instances.values())).touched + self.pattern.micros)
         return min(times) + (self.lateness or 0) + 1 if times else None
+
+    @property
+    def release_at(self) -> int | None:
+        """The first time at which `expire` takes a message that is held; None: none is."""
+        return self._held[0][0][0] + (self.lateness or 0) + 1 if self._held else None
+
+    @property
+    def floor(self) -> int | None:
+        """What is older than this comes too late; None: nothing does."""
+        return None if self._clock is None else self._clock - (self.lateness or 0)
 
     @abstractmethod
     def _answer(self, instance: _Instance, event: Event, found: Span | None) -> list[Out]:

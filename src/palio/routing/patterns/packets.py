@@ -1,12 +1,13 @@
-"""What routers say to each other about patterns, beside the packets of routing/packets.py.
+"""What is said about patterns: by clients to their router, and by routers to each other.
 
-    subscriber's router                              router nearer to the sources
-        Delegated(id, task, pattern)  ────────────▶
-                                      ◀────────────  Assembled(id, compound)  whole, assemble
-                                      ◀────────────  Publish                  sieve
-        Withdrawn(id)                 ────────────▶
+    who watches: a client, or a router             a router, nearer to the sources
+        Watch(id, pattern, task, lateness)  ─────▶
+                                            ◀─────  Assembled(id, compound)     whole, assemble
+                                            ◀─────  Sieved(id, publication)     sieve
+        Unwatch(id)                         ─────▶
 
-A delegation is named by whoever sends it, and lives until it is withdrawn or its sender leaves.
+A watch is named by whoever sends it, and lives until it is taken back or its sender leaves. To
+delegate a part of a pattern is to watch it at a neighbour; a client's watch is always `whole`.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from enum import StrEnum
 
 import msgspec
 
+from palio.errors import InvalidPattern
 from palio.model.values import Value
-from palio.routing.packets import Publish
 from palio.routing.patterns.pattern import Pattern
+from palio.routing.publication import Publish
 
 
 class Task(StrEnum):
-    """What the other router does with a pattern that it is given."""
+    """What a router does with a pattern that it is given."""
 
     WHOLE = "whole"
     """Match all of it: a Monitor. Its compounds are what the subscriber gets."""
@@ -49,22 +51,36 @@ class Compound(msgspec.Struct, frozen=True, tag=True):
         return self.messages[-1].time
 
 
-class Delegated(msgspec.Struct, frozen=True, tag=True):
-    """Do this for me."""
+class Watch(msgspec.Struct, frozen=True, tag=True):
+    """Tell me when this happens. The same id again, with something else, is a new watch."""
 
     id: int
-    task: Task
     pattern: Pattern
+    task: Task = Task.WHOLE
+    lateness: int | None = None
+    """For how many microseconds messages may be held to bring them into order; None: as the
+    router thinks best."""
+
+    def __post_init__(self) -> None:
+        if (self.lateness or 0) < 0:
+            raise InvalidPattern(f"lateness is 0 or more microseconds, not {self.lateness}")
 
 
-class Withdrawn(msgspec.Struct, frozen=True, tag=True):
+class Unwatch(msgspec.Struct, frozen=True, tag=True):
     """I need that no more."""
 
     id: int
 
 
 class Assembled(msgspec.Struct, frozen=True, tag=True):
-    """What came out of a delegation."""
+    """It has happened: what came out of a watch."""
 
     id: int
     compound: Compound
+
+
+class Sieved(msgspec.Struct, frozen=True, tag=True):
+    """A message that may matter to a watch; it is for the one who watches, and goes no further."""
+
+    id: int
+    publication: Publish

@@ -3,6 +3,7 @@
     plan(pattern, providers) ──▶ Plan
         delegations     sub-patterns, each to the one neighbour that all its parts come from
         subscriptions   the other parts: plain subscriptions to each neighbour that has them
+        parts           the same, each once, and those that nobody has (yet)
         residual        what a monitor here matches, with Awaited(n) for the sub-pattern n;
                         none when the whole is delegated
 
@@ -48,7 +49,6 @@ import msgspec
 from palio.model.advertisement import Advertisement
 from palio.model.covering import intersects
 from palio.model.predicate import Predicate
-from palio.routing.packets import Peer
 from palio.routing.patterns.packets import Task
 from palio.routing.patterns.pattern import (
     And,
@@ -64,6 +64,7 @@ from palio.routing.patterns.pattern import (
     overlap,
     single,
 )
+from palio.routing.publication import Peer
 
 
 class Delegation(msgspec.Struct, frozen=True):
@@ -78,9 +79,11 @@ class Delegation(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True):
     """Who does what, so that all of a pattern is matched."""
 
-    delegations: tuple[Delegation, ...]
-    subscriptions: tuple[tuple[Peer, Predicate], ...]
-    residual: Pattern | None
+    delegations: tuple[Delegation, ...] = ()
+    subscriptions: tuple[tuple[Peer, Predicate], ...] = ()
+    residual: Pattern | None = None
+    parts: tuple[Predicate, ...] = ()
+    """The parts that are matched here, whether somebody has them now or not."""
 
 
 def plan(
@@ -103,7 +106,14 @@ def plan(
         return Plan((Delegation(0, peer, task, pattern),), (), None)
     node = planner.place(pattern.node, None, task is not Task.SIEVE)  # a sieve gives messages only
     residual = Pattern(node, pattern.same)
-    return Plan(tuple(planner.delegations), planner.subscriptions(), residual)
+    parts = tuple(dict.fromkeys(part.predicate for part in planner.plain))
+    return Plan(tuple(planner.delegations), planner.subscriptions(), residual, parts)
+
+
+def here(pattern: Pattern) -> Plan:
+    """All is matched here, wherever its parts come from."""
+    parts = (leaf.predicate for leaf in leaves(pattern.node) if isinstance(leaf, Part))
+    return Plan(residual=pattern, parts=tuple(dict.fromkeys(parts)))
 
 
 class _Planner:
