@@ -90,7 +90,7 @@ class _Checked(type(msgspec.Struct)):  # type: ignore[misc]
         return trusted_constraint(*_check(name, op, value, type))
 
 
-class Constraint(msgspec.Struct, frozen=True, gc=False, metaclass=_Checked):
+class Constraint(msgspec.Struct, frozen=True, gc=False, cache_hash=True, metaclass=_Checked):
     """What one attribute must satisfy.
 
     The type follows from the value; only `any` takes it apart (`Constraint("user", "any",
@@ -148,7 +148,7 @@ trusted_constraint: Callable[[str, Op, Operand, Type | None], Constraint] = part
 """A constraint from parts that were checked already: what the parser uses, for speed."""
 
 
-class Filter(msgspec.Struct, frozen=True, gc=False):
+class Filter(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """A conjunction of constraints. The empty filter matches every message."""
 
     constraints: tuple[Constraint, ...]

@@ -1,18 +1,23 @@
 """A sorted collection of spans that changes: which lie around a given span, and which inside it?
 
-Spans lie sorted by (low, high) in blocks of bounded length, and each block knows its extremes:
+Most spans are points or have one open end, and among those of one sort both ends ascend together.
+They lie in runs, where two binary searches cut the answer out as a slice:
+
+    run            keys    (low, high, number), ascending      points    5..5   7..7   9..9
+                   highs   ascending too                       until      ..3    ..7    ..9
+                   entries                                     since     2..    4..    6..
+
+The others lie sorted by (low, high) in blocks of bounded length, and each block knows its extremes.
+A search looks at the blocks whose lows can do, skips those whose highs cannot, and scans the rest:
 
     block          [ (low, high, number, entry), ... ]   [ ... ]   [ ... ]
     first          (low, high, number) of its first span
     least, most    the least and the greatest high end in it
-
-A search looks at the blocks whose lows can do, skips those whose highs cannot, and scans the rest.
-One-sided spans share their open end, so they lie sorted by the other one, and nearly every span
-that is scanned is found.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right, insort
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -25,7 +30,105 @@ _LENGTH_MAX = 256
 
 
 class Spans(Generic[Entry]):
-    """Spans and what they belong to; `number` is the entry's own, so no two rows are alike."""
+    """Spans and what they belong to; `number` is the entry's own, so no two rows are alike.
+
+    `whole` holds every span. What is added `as_point` overlaps no other point.
+    """
+
+    __slots__ = ("_blocks", "_points", "_since", "_until", "_whole")
+
+    def __init__(self, whole: Span) -> None:
+        self._whole = whole
+        self._points: _Run[Entry] = _Run(whole[1])
+        self._until: _Run[Entry] = _Run(whole[1])
+        self._since: _Run[Entry] = _Run(whole[1])
+        self._blocks: _Blocks[Entry] | None = None
+
+    def add(self, span: Span, number: int, entry: Entry, *, as_point: bool = False) -> None:
+        run = self._run(span, as_point)
+        if run is None:
+            if self._blocks is None:
+                self._blocks = _Blocks()
+            self._blocks.add(span, number, entry)
+        else:
+            run.add(span, number, entry)
+
+    def remove(self, span: Span, number: int, *, as_point: bool = False) -> None:
+        run = self._run(span, as_point) or self._blocks
+        assert run is not None
+        run.remove(span, number)
+
+    def around(self, span: Span) -> list[Entry]:
+        """The entries whose span begins at or before this one and ends at or after it."""
+        found = self._points.around(span)
+        found += self._until.around(span)
+        found += self._since.around(span)
+        if self._blocks is not None:
+            found += self._blocks.around(span)
+        return found
+
+    def inside(self, span: Span) -> list[Entry]:
+        """The entries whose span begins at or after this one and ends at or before it."""
+        found = self._points.inside(span)
+        found += self._until.inside(span)
+        found += self._since.inside(span)
+        if self._blocks is not None:
+            found += self._blocks.inside(span)
+        return found
+
+    def points_outside(self, span: Span) -> list[Entry]:
+        """The points that do not lie inside this span."""
+        return self._points.outside(span)
+
+    def _run(self, span: Span, as_point: bool) -> _Run[Entry] | None:
+        if as_point:
+            return self._points
+        if span[0] == self._whole[0]:
+            return self._until
+        return self._since if span[1] == self._whole[1] else None
+
+
+class _Run(Generic[Entry]):
+    """Spans of which both ends ascend together."""
+
+    __slots__ = ("entries", "highs", "keys", "top")
+
+    def __init__(self, top: Any) -> None:
+        self.top = top  # no span ends above
+        self.keys: list[tuple[Any, Any, int]] = []
+        self.highs: list[Any] = []
+        self.entries: list[Entry] = []
+
+    def add(self, span: Span, number: int, entry: Entry) -> None:
+        key = (*span, number)
+        at = bisect_left(self.keys, key)
+        self.keys.insert(at, key)
+        self.highs.insert(at, span[1])
+        self.entries.insert(at, entry)
+
+    def remove(self, span: Span, number: int) -> None:
+        at = bisect_left(self.keys, (*span, number))
+        del self.keys[at], self.highs[at], self.entries[at]
+
+    def around(self, span: Span) -> list[Entry]:
+        low, high = span
+        first = bisect_left(self.highs, high)
+        return self.entries[first : bisect_right(self.keys, (low, self.top, math.inf))]
+
+    def inside(self, span: Span) -> list[Entry]:
+        low, high = span
+        return self.entries[bisect_left(self.keys, (low,)) : bisect_right(self.highs, high)]
+
+    def outside(self, span: Span) -> list[Entry]:
+        low, high = span
+        first, last = bisect_left(self.keys, (low,)), bisect_right(self.highs, high)
+        return self.entries[:first] + self.entries[max(first, last) :]
+
+
+class _Blocks(Generic[Entry]):
+    """Spans of any shape."""
+
+    __slots__ = ("_blocks", "_firsts", "_least", "_most")
 
     def __init__(self) -> None:
         self._blocks: list[list[_Row[Entry]]] = []
@@ -63,7 +166,6 @@ class Spans(Generic[Entry]):
             del column[at]
 
     def around(self, span: Span) -> list[Entry]:
-        """The entries whose span begins at or before this one and ends at or after it."""
         low, high = span
         found: list[Entry] = []
         for at, most in enumerate(self._most):
@@ -74,7 +176,6 @@ class Spans(Generic[Entry]):
         return found
 
     def inside(self, span: Span) -> list[Entry]:
-        """The entries whose span begins at or after this one and ends at or before it."""
         low, high = span
         found: list[Entry] = []
         start = max(0, bisect_left(self._firsts, (low,)) - 1)
@@ -84,11 +185,6 @@ class Spans(Generic[Entry]):
             if self._least[at] <= high:
                 found += [row[3] for row in self._blocks[at] if row[0] >= low and row[1] <= high]
         return found
-
-    def not_inside(self, span: Span) -> list[Entry]:
-        """The others."""
-        low, high = span
-        return [row[3] for block in self._blocks for row in block if row[0] < low or row[1] > high]
 
     def _put(self, at: int, block: list[_Row[Entry]]) -> None:
         self._blocks.insert(at, block)
