@@ -28,15 +28,15 @@ N = TypeVar("N", bound=Hashable)  # whatever has the sets
 class Cell(Generic[N]):
     """A set of values of one name, who has it, and who of them is filed in it."""
 
-    __slots__ = ("allowed", "alone", "filed", "filed_pair", "holders", "number", "outline", "weight")
+    __slots__ = ("allowed", "alone", "filed_pair", "holders", "number", "outline", "shared", "weight")
 
     def __init__(self, allowed: ValueSet) -> None:
         self.allowed = allowed
         self.outline = outline(allowed)
         self.number = -1  # given when it is kept
         self.holders: set[N] = set()
-        self.filed: set[N] = set()
-        self.alone: N | None = None  # the one that is filed and has nothing but this cell
+        self.alone: N | None = None  # who is filed and has nothing but this cell
+        self.shared: set[N] | None = None  # who is filed and has others
         self.filed_pair: str | None = None
         self.weight = self._weight()
 
@@ -56,6 +56,12 @@ class Cell(Generic[N]):
         if mine.is_interval:
             low, high = mine.bounds  # type: ignore[misc]
             return bool(low <= its.hull[0] and its.hull[1] <= high)  # type: ignore[index]
+        if mine.hole is not None and mine.kind == its.kind:
+            low, high = mine.hole
+            if low < its.hull[0] or its.hull[1] < high:  # type: ignore[index]
+                return True
+            if its.is_interval:
+                return False
         return self is other or is_subset(other.allowed, self.allowed)
 
 
@@ -94,21 +100,26 @@ class NameCells(Generic[N]):
 
     def file(self, cell: Cell[N], holder: N, *, alone: bool) -> None:
         """Let searches for what lies around find the holder by this cell."""
-        if not cell.filed:
+        if cell.alone is None and cell.shared is None:
             self._kinds[cell.outline.kind].open(cell)
-        cell.filed.add(holder)
         if alone:
             cell.alone = holder
+        elif cell.shared is None:
+            cell.shared = {holder}
+        else:
+            cell.shared.add(holder)
 
     def unfile(self, cell: Cell[N], holder: N) -> None:
-        cell.filed.remove(holder)
         if cell.alone is holder:
             cell.alone = None
-        if not cell.filed:
+        elif cell.shared is not None:
+            cell.shared.remove(holder)
+            cell.shared = cell.shared or None
+        if cell.alone is None and cell.shared is None:
             self._kinds[cell.outline.kind].close(cell)
 
     def around(self, cell: Cell[N]) -> list[Cell[N]]:
-        """The cells that hold all of this one, of those that have something filed in them."""
+        """The cells that hold all of this one, at least those that have something filed in them."""
         found: list[Cell[N]] = []
         for kind in {cell.outline.kind: None, "mixed": None}:
             if kind in self._kinds:
@@ -204,10 +215,11 @@ class _Kind(Generic[N]):
         maybe = list(self.loose)
         its = cell.outline
         if its.some_member is not None and self.by_member:
-            maybe += [other for other in self.by_member.get(its.some_member, ()) if other.filed]
+            maybe += self.by_member.get(its.some_member, ())
         if its.hull is not None:
             maybe += self.bounding.around(its.hull)
-            maybe += self.holes.inside(its.hull)
+            if not its.is_interval:  # an interval has all points that lie in its hull
+                maybe += self.holes.inside(its.hull)
         if self.needing:
             for pair in its.pairs:
                 maybe += self.needing.get(pair, ())
@@ -226,8 +238,7 @@ class _Kind(Generic[N]):
                 return maybe
         else:
             maybe = list(self._maybe_inside(cell))
-        allowed = cell.allowed
-        return [other for other in maybe if other is cell or is_subset(other.allowed, allowed)]
+        return [other for other in maybe if cell.holds(other)]
 
     def _maybe_inside(self, cell: Cell[N]) -> Iterable[Cell[N]]:
         its = cell.outline

@@ -18,7 +18,6 @@ allows at least the other's names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from palio.model.advertisement import Advertisement
@@ -109,18 +108,14 @@ class FilterIndex:
         holds = {name: _Around(cell) for name, cell in form.items()}
         for name, cell in form.items():
             known = self._names.get(name)
-            for around in known.around(cell) if known else ():
-                holds[name][around] = True
-                if around.alone is not None:
-                    found.add(around.alone)
-                    if len(around.filed) == 1:
-                        continue
-                for node in around.filed:
-                    for its, wide in node.others:
-                        if its not in holds or not holds[its][wide]:
-                            break
-                    else:
-                        found.add(node)
+            around = known.around(cell) if known else ()
+            found.update([wide.alone for wide in around if wide.alone is not None])
+            for node in [node for wide in around if wide.shared for node in wide.shared]:
+                for its, wide in node.others:
+                    if its not in holds or not holds[its][wide]:
+                        break
+                else:
+                    found.add(node)
         return found
 
     def covered(self, form: Box) -> set[FilterNode]:
@@ -137,11 +132,10 @@ class FilterIndex:
         near = [inside.holders for inside in self._names[pivot].inside(form[pivot])]
         if not others:
             return found.union(*near)
-        for nodes in near:
-            left: Iterable[FilterNode] = nodes
-            for name, is_inside in others:
-                left = [node for node in left if is_inside[node.form.get(name)]]  # type: ignore[union-attr]
-            found.update(left)
+        nodes = [node for holders in near for node in holders]
+        for name, is_inside in others:
+            nodes = [node for node in nodes if is_inside[node.form.get(name)]]  # type: ignore[union-attr]
+        found.update(nodes)
         return found
 
     def add(self, node: FilterNode) -> None:

@@ -111,11 +111,15 @@ class _Run(Generic[Entry]):
         del self.keys[at], self.highs[at], self.entries[at]
 
     def around(self, span: Span) -> list[Entry]:
+        if not self.entries:
+            return []
         low, high = span
         first = bisect_left(self.highs, high)
         return self.entries[first : bisect_right(self.keys, (low, self.top, math.inf))]
 
     def inside(self, span: Span) -> list[Entry]:
+        if not self.entries:
+            return []
         low, high = span
         return self.entries[bisect_left(self.keys, (low,)) : bisect_right(self.highs, high)]
 
