@@ -18,12 +18,15 @@ allows at least the other's names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from palio.model.advertisement import Advertisement
 from palio.model.covering import advertisement_covers, box, is_contradiction
 from palio.model.message import Message
 from palio.model.predicate import Filter, Op
+from palio.model.valuesets import ValueSet
 from palio.routing.cells import Cell, NameCells
 
 
@@ -80,8 +83,8 @@ class FilterIndex:
         self._by_cells: dict[frozenset[Cell[FilterNode]] | None, FilterNode] = {}
 
     def form(self, item: Filter) -> Box:
-        sets = box(item)
-        if is_contradiction(sets):
+        sets = _sets(item)
+        if sets is None:
             return None
         cells: dict[str, Cell[FilterNode]] = {}
         for name, allowed in sets.items():
@@ -164,6 +167,14 @@ class FilterIndex:
     def _pivot(self, form: dict[str, Cell[FilterNode]]) -> str:
         """The name that promises the fewest candidates."""
         return min(form, key=lambda name: self._names[name].uses * form[name].weight)
+
+
+@lru_cache(maxsize=16384)
+def _sets(item: Filter) -> Mapping[str, ValueSet] | None:
+    """The box of a filter; None when it is a contradiction. Routers of one process mostly hold
+    the same filters, hence the cache."""
+    sets = box(item)
+    return None if is_contradiction(sets) else sets
 
 
 def _key(form: Box) -> frozenset[Cell[FilterNode]] | None:
