@@ -155,7 +155,10 @@ class Filter(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
 
     def matches(self, message: Message | Mapping[str, object]) -> bool:
         values = as_message(message)._values
-        return all(c.matches(values.get(c.name)) for c in self.constraints)
+        for c in self.constraints:  # noqa: SIM110 (`all` takes twice as long)
+            if not c.matches(values.get(c.name)):
+                return False
+        return True
 
     def __iter__(self) -> Iterator[Constraint]:
         return iter(self.constraints)

@@ -28,7 +28,16 @@ N = TypeVar("N", bound=Hashable)  # whatever has the sets
 class Cell(Generic[N]):
     """A set of values of one name, who has it, and who of them is filed in it."""
 
-    __slots__ = ("allowed", "alone", "filed_pair", "holders", "number", "outline", "shared", "weight")
+    __slots__ = (
+        "allowed",
+        "alone",
+        "filed_pair",
+        "holders",
+        "number",
+        "outline",
+        "shared",
+        "weight",
+    )
 
     def __init__(self, allowed: ValueSet) -> None:
         self.allowed = allowed

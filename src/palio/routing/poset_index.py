@@ -51,7 +51,9 @@ class Node(Generic[T, Form]):
         self.form = form
         self.number = number
         self.pivot: str | None = None  # the name it is filed under
-        self.others: tuple[tuple[str, Any], ...] = ()  # its other names, and their parts of the form
+        self.others: tuple[
+            tuple[str, Any], ...
+        ] = ()  # its other names, and their parts of the form
         self.predecessors: set[Node[T, Form]] = set()
         self.successors: set[Node[T, Form]] = set()
 

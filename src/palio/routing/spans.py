@@ -35,57 +35,46 @@ class Spans(Generic[Entry]):
     `whole` holds every span. What is added `as_point` overlaps no other point.
     """
 
-    __slots__ = ("_blocks", "_points", "_since", "_until", "_whole")
+    __slots__ = ("_sorts", "_whole")
 
     def __init__(self, whole: Span) -> None:
         self._whole = whole
-        self._points: _Run[Entry] = _Run(whole[1])
-        self._until: _Run[Entry] = _Run(whole[1])
-        self._since: _Run[Entry] = _Run(whole[1])
-        self._blocks: _Blocks[Entry] | None = None
+        self._sorts: dict[str, _Run[Entry] | _Blocks[Entry]] = {}
 
     def add(self, span: Span, number: int, entry: Entry, *, as_point: bool = False) -> None:
-        run = self._run(span, as_point)
-        if run is None:
-            if self._blocks is None:
-                self._blocks = _Blocks()
-            self._blocks.add(span, number, entry)
-        else:
-            run.add(span, number, entry)
+        sort = self._sort(span, as_point)
+        if sort not in self._sorts:
+            self._sorts[sort] = _Blocks() if sort == "other" else _Run(self._whole[1])
+        self._sorts[sort].add(span, number, entry)
 
     def remove(self, span: Span, number: int, *, as_point: bool = False) -> None:
-        run = self._run(span, as_point) or self._blocks
-        assert run is not None
-        run.remove(span, number)
+        self._sorts[self._sort(span, as_point)].remove(span, number)
 
     def around(self, span: Span) -> list[Entry]:
         """The entries whose span begins at or before this one and ends at or after it."""
-        found = self._points.around(span)
-        found += self._until.around(span)
-        found += self._since.around(span)
-        if self._blocks is not None:
-            found += self._blocks.around(span)
+        found: list[Entry] = []
+        for spans in self._sorts.values():
+            found += spans.around(span)
         return found
 
     def inside(self, span: Span) -> list[Entry]:
         """The entries whose span begins at or after this one and ends at or before it."""
-        found = self._points.inside(span)
-        found += self._until.inside(span)
-        found += self._since.inside(span)
-        if self._blocks is not None:
-            found += self._blocks.inside(span)
+        found: list[Entry] = []
+        for spans in self._sorts.values():
+            found += spans.inside(span)
         return found
 
     def points_outside(self, span: Span) -> list[Entry]:
         """The points that do not lie inside this span."""
-        return self._points.outside(span)
+        points = self._sorts.get("point")
+        return points.outside(span) if isinstance(points, _Run) else []
 
-    def _run(self, span: Span, as_point: bool) -> _Run[Entry] | None:
+    def _sort(self, span: Span, as_point: bool) -> str:
         if as_point:
-            return self._points
+            return "point"
         if span[0] == self._whole[0]:
-            return self._until
-        return self._since if span[1] == self._whole[1] else None
+            return "until"
+        return "since" if span[1] == self._whole[1] else "other"
 
 
 class _Run(Generic[Entry]):
@@ -111,15 +100,11 @@ class _Run(Generic[Entry]):
         del self.keys[at], self.highs[at], self.entries[at]
 
     def around(self, span: Span) -> list[Entry]:
-        if not self.entries:
-            return []
         low, high = span
         first = bisect_left(self.highs, high)
         return self.entries[first : bisect_right(self.keys, (low, self.top, math.inf))]
 
     def inside(self, span: Span) -> list[Entry]:
-        if not self.entries:
-            return []
         low, high = span
         return self.entries[bisect_left(self.keys, (low,)) : bisect_right(self.highs, high)]
 
