@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Iterable
 from typing import TypeVar
@@ -280,6 +281,50 @@ def test_the_empty_filter_is_the_single_root() -> None:
     assert poset.covering(f("q = 5")) == {top}
     poset.remove(top)
     assert poset.roots() == {f("x = 1"), f("y IS NULL")}
+
+
+def test_numbers_beyond_all_numbers() -> None:
+    """NaN is above infinity; hulls that end or begin there come and go like others."""
+    ends = [Constraint("x", op, end) for op in ("<", "<=", ">", ">=", "=", "!=")
+            for end in (-math.inf, 0, math.inf)]  # fmt: skip
+    items = [Filter((c,)) for c in ends] + [Filter((a, b)) for a in ends for b in ends[::2]]
+    poset, naive = Poset(SUBSCRIPTIONS), NaivePoset[Filter](remembered())
+    pick = random.Random(3)
+    for item in pick.sample(items, len(items)):
+        assert poset.insert(item) == naive.insert(item)
+    agree(poset, naive)
+    for item in pick.sample(list(naive), len(naive) - 3):
+        poset.remove(item)
+        naive.remove(item)
+    agree(poset, naive, items)
+
+
+def test_the_way_up() -> None:
+    """`above` begins with the nearest, and holds all that cover; `covers` asks of a pair."""
+    poset = subscriptions("x < 9", "x < 8", "x < 7", "y = 1", "x < 7 AND y = 1")
+    low = f("x < 7 AND y = 1")
+    up = list(poset.above(low))
+    assert set(up[:2]) == poset.predecessors(low)
+    assert up[2:] == [f("x < 8"), f("x < 9")]
+    assert poset.covering(low) == {low, *up}
+    assert poset.covers(f("x < 8"), low)
+    assert not poset.covers(low, f("x < 8"))
+    assert poset.covers(f("x < 20"), low)  # which is not in
+
+
+def test_a_search_is_not_answered_from_before_a_change() -> None:
+    poset = subscriptions("x < 9", "x < 5")
+    asked = f("x < 7")
+    assert poset.covering(asked) == {f("x < 9")}
+    poset.insert(f("x < 8"))
+    assert poset.covering(asked) == {f("x < 9"), f("x < 8")}
+    poset.remove(f("x < 5"))
+    assert poset.covered(asked) == set()
+    poset.insert(asked)
+    assert poset.covering(asked) == {f("x < 9"), f("x < 8"), asked}
+    assert poset.covered(f("x < 9")) == set(poset)
+    poset.remove(asked)
+    assert poset.covered(asked) == set()
 
 
 def test_what_is_not_there() -> None:

@@ -14,7 +14,7 @@ from palio.model.message import Message, as_message
 from palio.model.predicate import Constraint
 
 
-class Advertisement(msgspec.Struct, frozen=True, gc=False):
+class Advertisement(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """A set of allowed attributes.
 
     >>> Advertisement((Constraint("what", "=", "alarm"), Constraint("user", "any")))

@@ -146,7 +146,8 @@ def witness(a: Subscription, b: Subscription, *, schema: Schema | None = None) -
 
 def _remainder(narrow: Box, wide: list[Box], exact: bool, schema: Schema | None) -> Box | None:
     """What is left of a box when others are taken away from it."""
-    wide = [w for w in wide if not _disjoint(narrow, w)]
+    if len(wide) > 1 or exact:
+        wide = [w for w in wide if not _disjoint(narrow, w)]
     if len(wide) < 2 and not exact:  # one box against one has been decided
         return narrow
     wide.sort(key=len)

@@ -16,10 +16,14 @@ them: `s >= 'a' AND s != 'a'` is bounded by 'a', and its hull begins right above
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, TypeAlias
 
+import msgspec
+
 from palio.model import ranges
-from palio.model.predicate import ORDER_OPS, Op, trusted_constraint
+from palio.model.predicate import ORDER_OPS, Op
 from palio.model.strings import Facts, common_prefix, facts, least, order_range
 from palio.model.values import Type
 from palio.model.valuesets import ORDERED, ValueSet
@@ -30,12 +34,67 @@ Member: TypeAlias = tuple[Type, Any]
 MEMBERS_MAX = 64
 _LOW_OPS = frozenset({Op.GE, Op.GT, Op.PREFIX})
 _BOTTOM, _TOP = (0, ""), (1, "")
-_BOUNDLESS: dict[str, Span] = {
+_END = "\0"  # behind the last letter; texts that hold it only make more candidates
+WHOLE: dict[str, Span] = {
     "number": (-math.inf, math.inf),
     "time": ranges.UNIVERSE[Type.TIME],
     "bool": ranges.UNIVERSE[Type.BOOL],
     "string": (_BOTTOM, _TOP),
+    "mixed": (0, 0),  # no set of this kind has a span
 }
+
+
+class Outline(msgspec.Struct, frozen=True, gc=False):
+    """All of it at once, for an index that keeps its sets."""
+
+    kind: str
+    members: tuple[Member, ...] | None
+    some_member: Member | None
+    hull: Span | None
+    is_point: bool  # the hulls of two points are equal or do not overlap
+    bounds: Span | None
+    is_interval: bool
+    hole: Span | None
+    pairs: frozenset[str]  # neighbouring letters that all its texts have
+    needed_pairs: frozenset[str]  # those by which to find it, when members and bounds do not help
+
+
+@lru_cache(maxsize=16384)
+def outline(allowed: ValueSet) -> Outline:
+    """The outline of a set. Routers of one process mostly hold the same sets, hence the cache."""
+    its, span = hull(allowed)
+    few = members(allowed)
+    limits = _bounds(allowed, its, span)
+    known = only_strings(allowed)
+    pairs = needed = _NO_PAIRS
+    if known is not None:
+        pairs = _pairs(*texts(known))
+        if few is None and limits is None:
+            needed = _pairs(known.suffix, known.contains)
+    return Outline(
+        kind=its,
+        members=None if few is None else tuple(few),
+        some_member=some_member(allowed),
+        hull=span,
+        is_point=span is not None and (span[0] == span[1] or _is_one_text(known)),
+        bounds=limits,
+        is_interval=few is None and _is_interval(allowed, its, limits),
+        hole=hole(allowed) if limits is None else None,
+        pairs=pairs,
+        needed_pairs=needed,
+    )
+
+
+_NO_PAIRS: frozenset[str] = frozenset()
+
+
+def _pairs(ending: str, others: Iterable[str]) -> frozenset[str]:
+    closed = ending + _END if ending else ""
+    return frozenset(t[i : i + 2] for t in (closed, *others) for i in range(len(t) - 1))
+
+
+def _is_one_text(known: Facts | None) -> bool:
+    return known is not None and known.only is not None and len(known.only) == 1
 
 
 def kind(allowed: ValueSet) -> str:
@@ -89,8 +148,7 @@ def hull(allowed: ValueSet) -> tuple[str, Span | None]:
     if its == "number":
         ends: list[tuple[float, float]] = [(ints[0][0], ints[-1][1])] if ints else []
         if floats:
-            last = ranges.float_from_key(floats[-1][1])
-            ends.append((ranges.float_from_key(floats[0][0]), math.inf if last != last else last))
+            ends.append((_number(floats[0][0]), _number(floats[-1][1])))
         return its, (min(low for low, _ in ends), max(high for _, high in ends))
     if its == "string":
         assert allowed.strings is not None
@@ -100,20 +158,29 @@ def hull(allowed: ValueSet) -> tuple[str, Span | None]:
     return its, (spans[0][0], spans[-1][1])
 
 
+def _number(key: int) -> float:
+    """A double; NaN, which is above all, has no place in the order of floats but that of infinity."""
+    found = ranges.float_from_key(key)
+    return math.inf if found != found else found
+
+
 def bounds(allowed: ValueSet) -> tuple[str, Span | None]:
     """The kind of a set, and the span that holds the hull of all that lies inside it.
 
     No span when it bounds nothing.
     """
     its, span = hull(allowed)
+    return its, _bounds(allowed, its, span)
+
+
+def _bounds(allowed: ValueSet, its: str, span: Span | None) -> Span | None:
     if its == "string":
         span = _string_bounds(allowed)
-    return its, None if its == "mixed" or span == _BOUNDLESS[its] else span
+    return None if span == WHOLE[its] else span
 
 
-def is_interval(allowed: ValueSet) -> bool:
+def _is_interval(allowed: ValueSet, its: str, span: Span | None) -> bool:
     """Is whatever has its hull within these bounds inside the set? Comparisons are like that."""
-    its, span = bounds(allowed)
     if span is None:
         return False
     if its == "string":
@@ -123,19 +190,9 @@ def is_interval(allowed: ValueSet) -> bool:
     if its != "number":
         return sum(map(len, allowed.ranges)) == 1
     return all(
-        allowed.ranges[ORDERED.index(type)] == _numbers_between(type, *span)
+        allowed.ranges[ORDERED.index(type)] == ranges.between(type, *span)
         for type in (Type.INT, Type.FLOAT)
     )
-
-
-def _numbers_between(type: Type, low: float, high: float) -> ranges.Ranges:
-    """All numbers of a type from low to high; without a high end NaN, too."""
-    found: ranges.Ranges = (ranges.UNIVERSE[type],)
-    for op, end in ((Op.GE, low), (Op.LE, high)):
-        if math.isfinite(end):
-            comparison = trusted_constraint("", op, end, None)
-            found = ranges.intersection(found, ranges.selected(type, comparison))
-    return found
 
 
 def hole(allowed: ValueSet) -> Span | None:

@@ -90,7 +90,7 @@ class _Checked(type(msgspec.Struct)):  # type: ignore[misc]
         return trusted_constraint(*_check(name, op, value, type))
 
 
-class Constraint(msgspec.Struct, frozen=True, gc=False, metaclass=_Checked):
+class Constraint(msgspec.Struct, frozen=True, gc=False, cache_hash=True, metaclass=_Checked):
     """What one attribute must satisfy.
 
     The type follows from the value; only `any` takes it apart (`Constraint("user", "any",
@@ -148,14 +148,17 @@ trusted_constraint: Callable[[str, Op, Operand, Type | None], Constraint] = part
 """A constraint from parts that were checked already: what the parser uses, for speed."""
 
 
-class Filter(msgspec.Struct, frozen=True, gc=False):
+class Filter(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """A conjunction of constraints. The empty filter matches every message."""
 
     constraints: tuple[Constraint, ...]
 
     def matches(self, message: Message | Mapping[str, object]) -> bool:
         values = as_message(message)._values
-        return all(c.matches(values.get(c.name)) for c in self.constraints)
+        for c in self.constraints:  # noqa: SIM110 (`all` takes twice as long)
+            if not c.matches(values.get(c.name)):
+                return False
+        return True
 
     def __iter__(self) -> Iterator[Constraint]:
         return iter(self.constraints)

@@ -99,15 +99,23 @@ def selected(type: Type, constraint: Constraint) -> Ranges:
         return _normal([(low + 1, high - 1) for low, high in points], first, last)
     assert operand is not None
     low, high = _neighbours(type, operand)
-    ranges = {
-        Op.EQ: [(low + 1, high - 1)],
-        Op.NE: [(first, low), (high, last)],
-        Op.LT: [(first, low)],
-        Op.LE: [(first, high - 1)],
-        Op.GT: [(high, last)],
-        Op.GE: [(low + 1, last)],
-    }[op]
-    return _normal(ranges, first, last)
+    if op is Op.NE:
+        return _normal([(first, low), (high, last)], first, last)
+    if op is Op.EQ or op is Op.GE or op is Op.GT:
+        first = max(first, high if op is Op.GT else low + 1)
+    if op is Op.EQ or op is Op.LE or op is Op.LT:
+        last = min(last, low if op is Op.LT else high - 1)
+    return ((first, last),) if first <= last else ()
+
+
+def between(type: Type, low: float, high: float) -> Ranges:
+    """All numbers of a type from low to high; an infinite end is none, so NaN is above it."""
+    first, last = UNIVERSE[type]
+    if math.isfinite(low):
+        first = max(first, _neighbours(type, low)[0] + 1)
+    if math.isfinite(high):
+        last = min(last, _neighbours(type, high)[1] - 1)
+    return ((first, last),) if first <= last else ()
 
 
 def excluding(type: Type, values: list[Value]) -> Ranges:

@@ -32,7 +32,7 @@ _ATOMS_MAX = 100_000  # in all pieces of a difference
 _ALL: tuple[Ranges, ...] = tuple((UNIVERSE[type],) for type in ORDERED)
 
 
-class ValueSet(msgspec.Struct, frozen=True, gc=False):
+class ValueSet(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """A set of values, and perhaps of the attribute's absence."""
 
     absent: bool

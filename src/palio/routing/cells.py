@@ -15,61 +15,63 @@ answers are exact.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
-from palio.model import outlines
-from palio.model.outlines import Member
+from palio.model.outlines import WHOLE, Member, outline
 from palio.model.valuesets import ValueSet, is_subset
 from palio.routing.spans import Spans
 
 N = TypeVar("N", bound=Hashable)  # whatever has the sets
-
-_END = "\0"  # behind the last letter; texts that hold it only make more candidates
 
 
 class Cell(Generic[N]):
     """A set of values of one name, who has it, and who of them is filed in it."""
 
     __slots__ = (
-        "allowed", "bounds", "filed", "filed_pair", "holders", "hole", "hull", "is_interval", "kind",
-        "members", "needed_pairs", "number", "pairs", "weight",
-    )  # fmt: skip
+        "allowed",
+        "alone",
+        "filed_pair",
+        "holders",
+        "number",
+        "outline",
+        "shared",
+        "weight",
+    )
 
     def __init__(self, allowed: ValueSet) -> None:
         self.allowed = allowed
+        self.outline = outline(allowed)
         self.number = -1  # given when it is kept
         self.holders: set[N] = set()
-        self.filed: set[N] = set()
-        self.members = outlines.members(allowed)
-        self.kind, self.hull = outlines.hull(allowed)
-        self.bounds = outlines.bounds(allowed)[1]
-        self.is_interval = self.members is None and outlines.is_interval(allowed)
-        self.hole = outlines.hole(allowed) if self.bounds is None else None
-        known = outlines.only_strings(allowed)
-        self.pairs: frozenset[str] = frozenset()
-        self.needed_pairs: frozenset[str] = frozenset()
+        self.alone: N | None = None  # who is filed and has nothing but this cell
+        self.shared: set[N] | None = None  # who is filed and has others
         self.filed_pair: str | None = None
-        if known is not None:
-            ending, others = outlines.texts(known)
-            self.pairs = _pairs(ending, others)
-            if self.members is None and self.bounds is None:
-                self.needed_pairs = _pairs(known.suffix, known.contains)
         self.weight = self._weight()
 
     def _weight(self) -> float:
         """How likely another set lies inside this one: a guess that ranks the ways of filing."""
-        if self.members is not None:
+        if self.outline.members is not None:
             return 0.01
-        if self.bounds is not None:
+        if self.outline.bounds is not None:
             return 0.4
-        return 0.05 if self.needed_pairs else 1.0
+        return 0.05 if self.outline.needed_pairs else 1.0
 
-
-def _pairs(ending: str, others: Iterable[str]) -> frozenset[str]:
-    """All pairs of neighbouring letters."""
-    closed = ending + _END if ending else ""
-    return frozenset(t[i : i + 2] for t in (closed, *others) for i in range(len(t) - 1))
+    def holds(self, other: Cell[N]) -> bool:
+        """Does the other lie inside this one?"""
+        mine, its = self.outline, other.outline
+        if mine.kind != its.kind and mine.kind != "mixed":
+            return False
+        if mine.is_interval:
+            low, high = mine.bounds  # type: ignore[misc]
+            return bool(low <= its.hull[0] and its.hull[1] <= high)  # type: ignore[index]
+        if mine.hole is not None and mine.kind == its.kind:
+            low, high = mine.hole
+            if low < its.hull[0] or its.hull[1] < high:  # type: ignore[index]
+                return True
+            if its.is_interval:
+                return False
+        return self is other or is_subset(other.allowed, self.allowed)
 
 
 class NameCells(Generic[N]):
@@ -92,7 +94,10 @@ class NameCells(Generic[N]):
             self._count += 1
             cell.number = self._count
             self._cells[cell.allowed] = cell
-            self._kinds.setdefault(cell.kind, _Kind()).add(cell)
+            kind = cell.outline.kind
+            if kind not in self._kinds:
+                self._kinds[kind] = _Kind(kind)
+            self._kinds[kind].add(cell)
         cell.holders.add(holder)
 
     def release(self, cell: Cell[N], holder: N) -> None:
@@ -100,137 +105,157 @@ class NameCells(Generic[N]):
         cell.holders.remove(holder)
         if not cell.holders:
             del self._cells[cell.allowed]
-            self._kinds[cell.kind].remove(cell)
+            self._kinds[cell.outline.kind].remove(cell)
 
-    def file(self, cell: Cell[N], holder: N) -> None:
+    def file(self, cell: Cell[N], holder: N, *, alone: bool) -> None:
         """Let searches for what lies around find the holder by this cell."""
-        if not cell.filed:
-            self._kinds[cell.kind].open(cell)
-        cell.filed.add(holder)
+        if cell.alone is None and cell.shared is None:
+            self._kinds[cell.outline.kind].open(cell)
+        if alone:
+            cell.alone = holder
+        elif cell.shared is None:
+            cell.shared = {holder}
+        else:
+            cell.shared.add(holder)
 
     def unfile(self, cell: Cell[N], holder: N) -> None:
-        cell.filed.remove(holder)
-        if not cell.filed:
-            self._kinds[cell.kind].close(cell)
+        if cell.alone is holder:
+            cell.alone = None
+        elif cell.shared is not None:
+            cell.shared.remove(holder)
+            cell.shared = cell.shared or None
+        if cell.alone is None and cell.shared is None:
+            self._kinds[cell.outline.kind].close(cell)
 
-    def around(self, cell: Cell[N]) -> Iterator[Cell[N]]:
-        """The cells that hold all of this one, of those that have something filed in them."""
-        for kind in {cell.kind: None, "mixed": None}:
+    def around(self, cell: Cell[N]) -> list[Cell[N]]:
+        """The cells that hold all of this one, at least those that have something filed in them."""
+        found: list[Cell[N]] = []
+        for kind in {cell.outline.kind: None, "mixed": None}:
             if kind in self._kinds:
-                yield from self._kinds[kind].around(cell)
+                found += self._kinds[kind].around(cell)
+        return found
 
-    def inside(self, cell: Cell[N]) -> Iterator[Cell[N]]:
+    def inside(self, cell: Cell[N]) -> list[Cell[N]]:
         """The cells that this one holds all of."""
-        for kind in self._kinds if cell.kind == "mixed" else (cell.kind,):
+        found: list[Cell[N]] = []
+        for kind in self._kinds if cell.outline.kind == "mixed" else (cell.outline.kind,):
             if kind in self._kinds:
-                yield from self._kinds[kind].inside(cell)
+                found += self._kinds[kind].inside(cell)
+        return found
 
 
 class _Kind(Generic[N]):
     """The cells of one kind: what may lie inside a set, and what may lie around it."""
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "all", "bounding", "by_member", "by_pair", "holes", "intervals", "large", "loose", "needing",
+        "small",
+    )  # fmt: skip
+
+    def __init__(self, kind: str) -> None:
+        whole = WHOLE[kind]
         self.all: dict[Cell[N], None] = {}
         self.by_member: dict[Member, dict[Cell[N], None]] = defaultdict(dict)
-        self.small: Spans[Cell[N]] = Spans()  # hulls of cells with few members
-        self.large: Spans[Cell[N]] = Spans()  # hulls of the others
+        self.small: Spans[Cell[N]] = Spans(whole)  # hulls of cells with few members
+        self.large: Spans[Cell[N]] = Spans(whole)  # hulls of the others
         self.by_pair: dict[str, dict[Cell[N], None]] = defaultdict(dict)
         # Cells that have something filed, by their bounds, their holes, a pair that they need:
-        self.intervals: Spans[Cell[N]] = Spans()
-        self.bounding: Spans[Cell[N]] = Spans()  # what is no interval
-        self.holes: Spans[Cell[N]] = Spans()
+        self.intervals: Spans[Cell[N]] = Spans(whole)
+        self.bounding: Spans[Cell[N]] = Spans(whole)  # what is no interval
+        self.holes: Spans[Cell[N]] = Spans(whole)
         self.needing: dict[str, dict[Cell[N], None]] = defaultdict(dict)
         self.loose: dict[Cell[N], None] = {}
 
     def add(self, cell: Cell[N]) -> None:
         self.all[cell] = None
-        for member in cell.members or ():
+        its = cell.outline
+        for member in its.members or ():
             self.by_member[member][cell] = None
-        if cell.hull is not None:
-            spans = self.large if cell.members is None else self.small
-            spans.add(cell.hull, cell.number, cell)
-        for pair in cell.pairs:
+        if its.hull is not None:
+            spans = self.large if its.members is None else self.small
+            spans.add(its.hull, cell.number, cell, as_point=its.is_point)
+        for pair in its.pairs:
             self.by_pair[pair][cell] = None
 
     def remove(self, cell: Cell[N]) -> None:
         del self.all[cell]
-        for member in cell.members or ():
+        its = cell.outline
+        for member in its.members or ():
             _drop(self.by_member, member, cell)
-        if cell.hull is not None:
-            spans = self.large if cell.members is None else self.small
-            spans.remove(cell.hull, cell.number)
-        for pair in cell.pairs:
+        if its.hull is not None:
+            spans = self.large if its.members is None else self.small
+            spans.remove(its.hull, cell.number, as_point=its.is_point)
+        for pair in its.pairs:
             _drop(self.by_pair, pair, cell)
 
     def open(self, cell: Cell[N]) -> None:
         """Something is filed in this cell. One with few members is found by them already."""
-        if cell.members is not None:
+        its = cell.outline
+        if its.members is not None:
             return
-        if cell.bounds is not None:
-            spans = self.intervals if cell.is_interval else self.bounding
-            spans.add(cell.bounds, cell.number, cell)
-        elif cell.needed_pairs:
-            sizes = {pair: len(self.needing.get(pair, ())) for pair in sorted(cell.needed_pairs)}
+        if its.bounds is not None:
+            spans = self.intervals if its.is_interval else self.bounding
+            spans.add(its.bounds, cell.number, cell)
+        elif its.needed_pairs:
+            sizes = {pair: len(self.needing.get(pair, ())) for pair in sorted(its.needed_pairs)}
             cell.filed_pair = min(sizes, key=sizes.__getitem__)
             self.needing[cell.filed_pair][cell] = None
-        elif cell.hole is not None:
-            self.holes.add(cell.hole, cell.number, cell)
+        elif its.hole is not None:
+            self.holes.add(its.hole, cell.number, cell, as_point=True)
         else:
             self.loose[cell] = None
 
     def close(self, cell: Cell[N]) -> None:
-        if cell.members is not None:
+        its = cell.outline
+        if its.members is not None:
             return
-        if cell.bounds is not None:
-            spans = self.intervals if cell.is_interval else self.bounding
-            spans.remove(cell.bounds, cell.number)
+        if its.bounds is not None:
+            spans = self.intervals if its.is_interval else self.bounding
+            spans.remove(its.bounds, cell.number)
         elif cell.filed_pair is not None:
             _drop(self.needing, cell.filed_pair, cell)
             cell.filed_pair = None
-        elif cell.hole is not None:
-            self.holes.remove(cell.hole, cell.number)
+        elif its.hole is not None:
+            self.holes.remove(its.hole, cell.number, as_point=True)
         else:
             del self.loose[cell]
 
-    def around(self, cell: Cell[N]) -> Iterator[Cell[N]]:
-        if cell.hull is not None:
-            yield from self.intervals.around(cell.hull)
-            yield from self.holes.not_inside(cell.hull)
-        for other in self._maybe_around(cell):
-            if other is cell or is_subset(cell.allowed, other.allowed):
-                yield other
-
-    def _maybe_around(self, cell: Cell[N]) -> Iterator[Cell[N]]:
-        yield from self.loose
-        member = outlines.some_member(cell.allowed)
-        if member is not None:
-            yield from (other for other in self.by_member.get(member, ()) if other.filed)
-        if cell.hull is not None:
-            yield from self.bounding.around(cell.hull)
-            yield from self.holes.inside(cell.hull)
+    def around(self, cell: Cell[N]) -> list[Cell[N]]:
+        maybe = list(self.loose)
+        its = cell.outline
+        if its.some_member is not None and self.by_member:
+            maybe += self.by_member.get(its.some_member, ())
+        if its.hull is not None:
+            maybe += self.bounding.around(its.hull)
+            if not its.is_interval:  # an interval has all points that lie in its hull
+                maybe += self.holes.inside(its.hull)
         if self.needing:
-            for pair in cell.pairs:
-                yield from self.needing.get(pair, ())
+            for pair in its.pairs:
+                maybe += self.needing.get(pair, ())
+        allowed = cell.allowed
+        found = [other for other in maybe if other is cell or is_subset(allowed, other.allowed)]
+        if its.hull is not None:
+            found += self.intervals.around(its.hull)
+            found += self.holes.points_outside(its.hull)
+        return found
 
-    def inside(self, cell: Cell[N]) -> Iterator[Cell[N]]:
-        if cell.bounds is not None and cell.members is None:
-            within = self.small.inside(cell.bounds) + self.large.inside(cell.bounds)
-            if cell.is_interval:
-                yield from within
-                return
-            candidates: Iterable[Cell[N]] = within
+    def inside(self, cell: Cell[N]) -> list[Cell[N]]:
+        its = cell.outline
+        if its.bounds is not None and its.members is None:
+            maybe = self.small.inside(its.bounds) + self.large.inside(its.bounds)
+            if its.is_interval:
+                return maybe
         else:
-            candidates = self._maybe_inside(cell)
-        for other in candidates:
-            if other is cell or is_subset(other.allowed, cell.allowed):
-                yield other
+            maybe = list(self._maybe_inside(cell))
+        return [other for other in maybe if cell.holds(other)]
 
     def _maybe_inside(self, cell: Cell[N]) -> Iterable[Cell[N]]:
-        if cell.members is not None:
-            return dict.fromkeys(c for m in cell.members for c in self.by_member.get(m, ()))
-        if cell.needed_pairs:
-            having = [self.by_pair.get(pair, {}) for pair in cell.needed_pairs]
-            return [c for c in min(having, key=len) if cell.needed_pairs <= c.pairs]
+        its = cell.outline
+        if its.members is not None:
+            return dict.fromkeys(c for m in its.members for c in self.by_member.get(m, ()))
+        if its.needed_pairs:
+            having = [self.by_pair.get(pair, {}) for pair in its.needed_pairs]
+            return [c for c in min(having, key=len) if its.needed_pairs <= c.outline.pairs]
         return self.all
 
 

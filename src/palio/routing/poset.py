@@ -65,6 +65,7 @@ class Poset(Generic[T]):
         self._nodes: dict[T, Node[T, Any]] = {}
         self._roots: dict[Node[T, Any], None] = {}
         self._inserted = 0
+        self._search: _Search[T] | None = None  # the last one, until something changes
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -81,10 +82,11 @@ class Poset(Generic[T]):
         """Put an item in. Gives the equal item that is there already, else the item itself."""
         if item in self._nodes:
             return item
-        form = self._index.form(item)
+        search = self._searched(item)
+        form = search.form
         if (same := self._index.same(form)) is not None:
             return same.item
-        above, below = self._index.covering(form), self._index.covered(form)
+        above, below = search.above(), search.below()
         if equal := above & below:
             return _first(equal).item
         beyond_above, beyond_below = _beyond(above, _above), _beyond(below, _below)
@@ -97,6 +99,7 @@ class Poset(Generic[T]):
         node.predecessors = above - beyond_above
         node.successors = below - beyond_below
         self._link(node)
+        self._search = _Search(self._index, item, form, above | {node}, below | {node})
         return item
 
     def _link(self, node: Node[T, Any]) -> None:
@@ -115,6 +118,7 @@ class Poset(Generic[T]):
     def remove(self, item: T) -> None:
         """Take the item out, or the one that is equal to it; what was below is linked anew."""
         node = self._node(item)
+        self._search = None
         del self._nodes[node.item]
         self._roots.pop(node, None)
         self._index.remove(node)
@@ -142,11 +146,30 @@ class Poset(Generic[T]):
 
     def covering(self, item: T) -> set[T]:
         """All that cover the item, its equal included. The item need not be in."""
-        return {node.item for node in self._index.covering(self._form(item))}
+        return {node.item for node in self._searched(item).above()}
 
     def covered(self, item: T) -> set[T]:
         """All that the item covers, its equal included. The item need not be in."""
-        return {node.item for node in self._index.covered(self._form(item))}
+        return {node.item for node in self._searched(item).below()}
+
+    def covers(self, item: T, other: T) -> bool:
+        """Does one item cover the other? None need be in; it is quicker when they are."""
+        return self._index.covers(self._form(item), self._form(other))
+
+    def above(self, item: T) -> Iterator[T]:
+        """What edges lead up to, the nearest first: all that cover the item are among these.
+
+        A walk, not a search: who asks has mostly heard enough after a step or two.
+        """
+        start = self._node(item)
+        seen = {start}
+        found = [start]
+        for node in found:  # which grows
+            if node is not start:
+                yield node.item
+            new = node.predecessors - seen
+            seen |= new
+            found += new
 
     def predecessors(self, item: T) -> set[T]:
         """Those that cover the item with nothing between. The item, or an equal one, is in."""
@@ -183,6 +206,12 @@ class Poset(Generic[T]):
                     ready.append(lower)
         return matched
 
+    def _searched(self, item: T) -> _Search[T]:
+        """The search for an item. Whoever asks about one often inserts it next, or just has."""
+        if self._search is None or self._search.item != item:
+            self._search = _Search(self._index, item, self._form(item))
+        return self._search
+
     def _form(self, item: T) -> Any:
         node = self._nodes.get(item)
         return self._index.form(item) if node is None else node.form
@@ -206,6 +235,36 @@ class Poset(Generic[T]):
                 "insert it first"
             )
         return node
+
+
+class _Search(Generic[T]):
+    """What an index finds about an item; each side when it is asked for."""
+
+    __slots__ = ("_above", "_below", "_index", "form", "item")
+
+    def __init__(
+        self,
+        index: Index[T, Any],
+        item: T,
+        form: Any,
+        above: set[Node[T, Any]] | None = None,
+        below: set[Node[T, Any]] | None = None,
+    ) -> None:
+        self._index = index
+        self.item = item
+        self.form = form
+        self._above = above
+        self._below = below
+
+    def above(self) -> set[Node[T, Any]]:
+        if self._above is None:
+            self._above = self._index.covering(self.form)
+        return self._above
+
+    def below(self) -> set[Node[T, Any]]:
+        if self._below is None:
+            self._below = self._index.covered(self.form)
+        return self._below
 
 
 _number = attrgetter("number")

@@ -18,13 +18,15 @@ allows at least the other's names.
 
 from __future__ import annotations
 
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from palio.model.advertisement import Advertisement
 from palio.model.covering import advertisement_covers, box, is_contradiction
 from palio.model.message import Message
 from palio.model.predicate import Filter, Op
-from palio.model.valuesets import is_subset
+from palio.model.valuesets import ValueSet
 from palio.routing.cells import Cell, NameCells
 
 
@@ -42,13 +44,16 @@ Form = TypeVar("Form")
 class Node(Generic[T, Form]):
     """An item in a poset, in the form its index compares, and its immediate relations."""
 
-    __slots__ = ("form", "item", "number", "pivot", "predecessors", "successors")
+    __slots__ = ("form", "item", "number", "others", "pivot", "predecessors", "successors")
 
     def __init__(self, item: T, form: Form, number: int) -> None:
         self.item = item
         self.form = form
         self.number = number
         self.pivot: str | None = None  # the name it is filed under
+        self.others: tuple[
+            tuple[str, Any], ...
+        ] = ()  # its other names, and their parts of the form
         self.predecessors: set[Node[T, Form]] = set()
         self.successors: set[Node[T, Form]] = set()
 
@@ -69,7 +74,6 @@ class Index(Protocol[T, Form]):
 
 Box: TypeAlias = "dict[str, Cell[FilterNode]] | None"
 FilterNode: TypeAlias = Node[Filter, "Box"]
-_Verdicts: TypeAlias = "dict[Cell[FilterNode], bool]"
 
 
 class FilterIndex:
@@ -81,8 +85,8 @@ class FilterIndex:
         self._by_cells: dict[frozenset[Cell[FilterNode]] | None, FilterNode] = {}
 
     def form(self, item: Filter) -> Box:
-        sets = box(item)
-        if is_contradiction(sets):
+        sets = _sets(item)
+        if sets is None:
             return None
         cells: dict[str, Cell[FilterNode]] = {}
         for name, allowed in sets.items():
@@ -95,9 +99,7 @@ class FilterIndex:
             return b is None
         for name, cell in a.items():
             other = b.get(name)
-            if other is None:
-                return False
-            if other is not cell and not is_subset(other.allowed, cell.allowed):
+            if other is None or not (other is cell or cell.holds(other)):
                 return False
         return True
 
@@ -108,15 +110,17 @@ class FilterIndex:
         if form is None:
             return set(self._nodes)
         found = {everything} if (everything := self._by_cells.get(_key({}))) else set()
-        holds: dict[str, _Verdicts] = {name: {cell: True} for name, cell in form.items()}
+        holds = {name: _Around(cell) for name, cell in form.items()}
         for name, cell in form.items():
             known = self._names.get(name)
-            for around in known.around(cell) if known else ():
-                holds[name][around] = True
-                for node in around.filed:
-                    count = len(node.form or ())
-                    if count == 1 or (count <= len(form) and _is_around(node, form, name, holds)):
-                        found.add(node)
+            around = known.around(cell) if known else ()
+            found.update([wide.alone for wide in around if wide.alone is not None])
+            for node in [node for wide in around if wide.shared for node in wide.shared]:
+                for its, wide in node.others:
+                    if its not in holds or not holds[its][wide]:
+                        break
+                else:
+                    found.add(node)
         return found
 
     def covered(self, form: Box) -> set[FilterNode]:
@@ -129,12 +133,14 @@ class FilterIndex:
         if any(name not in self._names for name in form):
             return found
         pivot = self._pivot(form)
-        others = [(name, cell, {cell: True}) for name, cell in form.items() if name != pivot]
-        for inside in self._names[pivot].inside(form[pivot]):
-            if others:
-                found.update(node for node in inside.holders if _is_inside(node, others))
-            else:
-                found |= inside.holders
+        others = [(name, _Inside(cell)) for name, cell in form.items() if name != pivot]
+        near = [inside.holders for inside in self._names[pivot].inside(form[pivot])]
+        if not others:
+            return found.union(*near)
+        nodes = [node for holders in near for node in holders]
+        for name, is_inside in others:
+            nodes = [node for node in nodes if is_inside[node.form.get(name)]]  # type: ignore[union-attr]
+        found.update(nodes)
         return found
 
     def add(self, node: FilterNode) -> None:
@@ -145,7 +151,8 @@ class FilterIndex:
         for name, cell in node.form.items():
             self._names.setdefault(name, NameCells()).hold(cell, node)
         node.pivot = self._pivot(node.form)
-        self._names[node.pivot].file(node.form[node.pivot], node)
+        node.others = tuple(item for item in node.form.items() if item[0] != node.pivot)
+        self._names[node.pivot].file(node.form[node.pivot], node, alone=not node.others)
 
     def remove(self, node: FilterNode) -> None:
         del self._nodes[node]
@@ -164,42 +171,40 @@ class FilterIndex:
         return min(form, key=lambda name: self._names[name].uses * form[name].weight)
 
 
+@lru_cache(maxsize=16384)
+def _sets(item: Filter) -> Mapping[str, ValueSet] | None:
+    """The box of a filter; None when it is a contradiction. Routers of one process mostly hold
+    the same filters, hence the cache."""
+    sets = box(item)
+    return None if is_contradiction(sets) else sets
+
+
 def _key(form: Box) -> frozenset[Cell[FilterNode]] | None:
     return None if form is None else frozenset(form.values())
 
 
-def _is_around(
-    node: FilterNode, form: dict[str, Cell[FilterNode]], known: str, holds: dict[str, _Verdicts]
-) -> bool:
-    """Does the node cover the form? It does for the name `known`."""
-    assert node.form is not None
-    for name, cell in node.form.items():
-        if name == known:
-            continue
-        mine = form.get(name)
-        if mine is None:
-            return False
-        verdict = holds[name].get(cell)
-        if verdict is None:
-            verdict = holds[name][cell] = is_subset(mine.allowed, cell.allowed)
-        if not verdict:
-            return False
-    return True
+class _Around(dict["Cell[FilterNode]", bool]):
+    """Does a cell hold this one? Asked once of each cell."""
+
+    def __init__(self, cell: Cell[FilterNode]) -> None:
+        self.cell = cell
+
+    def __missing__(self, wide: Cell[FilterNode]) -> bool:
+        verdict = self[wide] = wide.holds(self.cell)
+        return verdict
 
 
-def _is_inside(node: FilterNode, wide: list[tuple[str, Cell[FilterNode], _Verdicts]]) -> bool:
-    """Does the node lie inside these cells?"""
-    assert node.form is not None
-    for name, cell, verdicts in wide:
-        its = node.form.get(name)
-        if its is None:
-            return False
-        verdict = verdicts.get(its)
-        if verdict is None:
-            verdict = verdicts[its] = is_subset(its.allowed, cell.allowed)
-        if not verdict:
-            return False
-    return True
+class _Inside(dict["Cell[FilterNode] | None", bool]):
+    """Does this cell hold another? Asked once of each cell; it does not hold what is not there."""
+
+    def __init__(self, cell: Cell[FilterNode]) -> None:
+        self.cell = cell
+        self[None] = False
+
+    def __missing__(self, narrow: Cell[FilterNode] | None) -> bool:
+        assert narrow is not None
+        verdict = self[narrow] = self.cell.holds(narrow)
+        return verdict
 
 
 AdvertisementNode: TypeAlias = Node[Advertisement, Advertisement]

@@ -1,18 +1,23 @@
 """A sorted collection of spans that changes: which lie around a given span, and which inside it?
 
-Spans lie sorted by (low, high) in blocks of bounded length, and each block knows its extremes:
+Most spans are points or have one open end, and among those of one sort both ends ascend together.
+They lie in runs, where two binary searches cut the answer out as a slice:
+
+    run            keys    (low, high, number), ascending      points    5..5   7..7   9..9
+                   highs   ascending too                       until      ..3    ..7    ..9
+                   entries                                     since     2..    4..    6..
+
+The others lie sorted by (low, high) in blocks of bounded length, and each block knows its extremes.
+A search looks at the blocks whose lows can do, skips those whose highs cannot, and scans the rest:
 
     block          [ (low, high, number, entry), ... ]   [ ... ]   [ ... ]
     first          (low, high, number) of its first span
     least, most    the least and the greatest high end in it
-
-A search looks at the blocks whose lows can do, skips those whose highs cannot, and scans the rest.
-One-sided spans share their open end, so they lie sorted by the other one, and nearly every span
-that is scanned is found.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right, insort
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -25,7 +30,94 @@ _LENGTH_MAX = 256
 
 
 class Spans(Generic[Entry]):
-    """Spans and what they belong to; `number` is the entry's own, so no two rows are alike."""
+    """Spans and what they belong to; `number` is the entry's own, so no two rows are alike.
+
+    `whole` holds every span. What is added `as_point` overlaps no other point.
+    """
+
+    __slots__ = ("_sorts", "_whole")
+
+    def __init__(self, whole: Span) -> None:
+        self._whole = whole
+        self._sorts: dict[str, _Run[Entry] | _Blocks[Entry]] = {}
+
+    def add(self, span: Span, number: int, entry: Entry, *, as_point: bool = False) -> None:
+        sort = self._sort(span, as_point)
+        if sort not in self._sorts:
+            self._sorts[sort] = _Blocks() if sort == "other" else _Run(self._whole[1])
+        self._sorts[sort].add(span, number, entry)
+
+    def remove(self, span: Span, number: int, *, as_point: bool = False) -> None:
+        self._sorts[self._sort(span, as_point)].remove(span, number)
+
+    def around(self, span: Span) -> list[Entry]:
+        """The entries whose span begins at or before this one and ends at or after it."""
+        found: list[Entry] = []
+        for spans in self._sorts.values():
+            found += spans.around(span)
+        return found
+
+    def inside(self, span: Span) -> list[Entry]:
+        """The entries whose span begins at or after this one and ends at or before it."""
+        found: list[Entry] = []
+        for spans in self._sorts.values():
+            found += spans.inside(span)
+        return found
+
+    def points_outside(self, span: Span) -> list[Entry]:
+        """The points that do not lie inside this span."""
+        points = self._sorts.get("point")
+        return points.outside(span) if isinstance(points, _Run) else []
+
+    def _sort(self, span: Span, as_point: bool) -> str:
+        if as_point:
+            return "point"
+        if span[0] == self._whole[0]:
+            return "until"
+        return "since" if span[1] == self._whole[1] else "other"
+
+
+class _Run(Generic[Entry]):
+    """Spans of which both ends ascend together."""
+
+    __slots__ = ("entries", "highs", "keys", "top")
+
+    def __init__(self, top: Any) -> None:
+        self.top = top  # no span ends above
+        self.keys: list[tuple[Any, Any, int]] = []
+        self.highs: list[Any] = []
+        self.entries: list[Entry] = []
+
+    def add(self, span: Span, number: int, entry: Entry) -> None:
+        key = (*span, number)
+        at = bisect_left(self.keys, key)
+        self.keys.insert(at, key)
+        self.highs.insert(at, span[1])
+        self.entries.insert(at, entry)
+
+    def remove(self, span: Span, number: int) -> None:
+        at = bisect_left(self.keys, (*span, number))
+        del self.keys[at], self.highs[at], self.entries[at]
+
+    def around(self, span: Span) -> list[Entry]:
+        low, high = span
+        first = bisect_left(self.highs, high)
+        return self.entries[first : bisect_right(self.keys, (low, self.top, math.inf))]
+
+    def inside(self, span: Span) -> list[Entry]:
+        low, high = span
+        return self.entries[bisect_left(self.keys, (low,)) : bisect_right(self.highs, high)]
+
+    def outside(self, span: Span) -> list[Entry]:
+        low, high = span
+        first, last = bisect_left(self.keys, (low,)), bisect_right(self.highs, high)
+        return self.entries[:first] + self.entries[max(first, last) :]
+
+
+class _Blocks(Generic[Entry]):
+    """Spans of any shape."""
+
+    __slots__ = ("_blocks", "_firsts", "_least", "_most")
 
     def __init__(self) -> None:
         self._blocks: list[list[_Row[Entry]]] = []
@@ -63,7 +155,6 @@ class Spans(Generic[Entry]):
             del column[at]
 
     def around(self, span: Span) -> list[Entry]:
-        """The entries whose span begins at or before this one and ends at or after it."""
         low, high = span
         found: list[Entry] = []
         for at, most in enumerate(self._most):
@@ -74,7 +165,6 @@ class Spans(Generic[Entry]):
         return found
 
     def inside(self, span: Span) -> list[Entry]:
-        """The entries whose span begins at or after this one and ends at or before it."""
         low, high = span
         found: list[Entry] = []
         start = max(0, bisect_left(self._firsts, (low,)) - 1)
@@ -84,11 +174,6 @@ class Spans(Generic[Entry]):
             if self._least[at] <= high:
                 found += [row[3] for row in self._blocks[at] if row[0] >= low and row[1] <= high]
         return found
-
-    def not_inside(self, span: Span) -> list[Entry]:
-        """The others."""
-        low, high = span
-        return [row[3] for block in self._blocks for row in block if row[0] < low or row[1] > high]
 
     def _put(self, at: int, block: list[_Row[Entry]]) -> None:
         self._blocks.insert(at, block)

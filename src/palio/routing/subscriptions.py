@@ -28,7 +28,6 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from palio.model.advertisement import Advertisement
-from palio.model.covering import covers
 from palio.model.predicate import Filter
 from palio.routing.packets import Peer
 from palio.routing.poset import Order, Poset
@@ -141,11 +140,11 @@ class Subscriptions(Generic[T]):
         said = self._said.setdefault(peer, {})
         if item in said:
             return  # case 1
+        if said and self._has_said_above(peer, item):
+            return  # case 1: no effect
         found = self._poset.insert(item)
         if found not in self._subscribers:
             self._arrive(found)
-        if said and self._has_said_above(peer, item, found):
-            return  # case 1: no effect; `settle` takes out again what nobody said
         for other in self._said_below(peer, item, found):
             self._take_back(peer, other)
         self._touch(found)  # cases 2 and 3
@@ -174,13 +173,13 @@ class Subscriptions(Generic[T]):
         """What a peer has said (True) and taken back (False) since the last `settle`."""
         return self._news.get(peer, {})
 
-    def _has_said_above(self, peer: Peer, item: T, found: T) -> bool:
+    def _has_said_above(self, peer: Peer, item: T) -> bool:
         """Has the peer said something that covers the item?"""
         said = self._said[peer]
-        if found != item:
-            pool: Iterable[T] = self._poset.covering(item)
-            return any(o in said for o in pool) or self._is_above(peer, item)
-        above = any(o in said and self._covers(o, item) for o in self._over(item))
+        if item in self._poset:
+            above = any(o in said and self._covers(o, item) for o in self._poset.above(item))
+        else:
+            above = any(o in said for o in self._poset.covering(item))
         return above or self._is_above(peer, item)
 
     def _is_above(self, peer: Peer, item: T) -> bool:
@@ -232,7 +231,10 @@ class Subscriptions(Generic[T]):
 
     def settle(self) -> list[Change[T]]:
         """Bring up to date what is forwarded; tell what changed, for each peer it changed for."""
-        changes = []
+        changes: list[Change[T]] = []
+        if not self._touched:
+            self._news = {}
+            return changes
         for peer, link in self._links.items():
             gained: list[T] = []
             lost: list[T] = []
@@ -287,8 +289,10 @@ class Subscriptions(Generic[T]):
         3. New below old that was dropped in 1 is left; it occurs only where covering is not known
            along a chain.
         """
-        hidden = {item: self._covering(item, old) for item in new} if old else {}
-        first = [item for item in self._sorted(new) if not hidden.get(item)]
+        if not old:
+            return [Word(item) for item in self._sorted(new)]
+        hidden = {item: self._covering(item, old) for item in new}
+        first = [item for item in self._sorted(new) if not hidden[item]]
         unsaid = set(new).difference(first)
         dropping = set(first)
         kept = [item for item in self._sorted(old) if not self._covering(item, dropping)]
@@ -306,7 +310,7 @@ class Subscriptions(Generic[T]):
         """Those of the others that cover an item."""
         if not others:
             return set()
-        return {o for o in self._over(item) if o in others and self._covers(o, item)}
+        return {o for o in self._poset.above(item) if o in others and self._covers(o, item)}
 
     def _depart(self, item: T) -> None:
         self._poset.remove(item)
@@ -327,7 +331,7 @@ class Subscriptions(Generic[T]):
         """Does another eligible item cover it?"""
         return any(
             self._is_eligible(other, peer, link) and self._covers(other, item)
-            for other in self._over(item)
+            for other in self._poset.above(item)
         )
 
     # ---- the poset around an item
@@ -335,21 +339,8 @@ class Subscriptions(Generic[T]):
     def _covers(self, item: T, other: T) -> bool:
         known = self._known.get((item, other))
         if known is None:
-            known = self._known[item, other] = covers(item, other)
+            known = self._known[item, other] = self._poset.covers(item, other)
         return known
-
-    def _over(self, item: T) -> Iterator[T]:
-        """What is above an item, the nearest first: all that cover it are among these.
-
-        A walk, not a search: who asks has mostly heard enough after a step or two.
-        """
-        found = list(self._poset.predecessors(item))
-        seen = set(found)
-        for other in found:  # which grows
-            yield other
-            new = self._poset.predecessors(other) - seen
-            seen |= new
-            found += new
 
     def _under(self, item: T) -> set[T]:
         """What an item covers, itself apart; most cover nothing, which needs no search."""
