@@ -163,6 +163,7 @@ def most_ignored_few_filters(rows: Rows) -> Decision:
 
 
 def most_forwarded(rows: Rows) -> Decision:
+    _reaching(rows, 10_000, 100, 0, 0)
     shares = {
         a: [share for filters, share in ignored_share(rows, a) if filters <= 10_000]
         for a in (100, 50)

@@ -25,7 +25,7 @@ MESSAGES = 1_000
 def points(scale: float) -> list[dict[str, Plain]]:
     few = scale < 0.1
     filters = sizes(1_000, max(2_000, round(FILTERS * scale)), 20 if few else 4)
-    counts = ["2", "50", "500", "F"] if few else ["2", "50", "100", "200", "500", "F"]
+    counts = ["50", "500", "F"] if few else ["2", "50", "100", "200", "500", "F"]
     return grid(filters=filters, attributes=[1_000, 100], interfaces=counts)
 
 

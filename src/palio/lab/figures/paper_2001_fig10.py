@@ -26,8 +26,7 @@ MESSAGES = 1_000
 
 
 def points(scale: float) -> list[dict[str, Plain]]:
-    last = min(100_000, max(10_000, round(1_000_000 * scale)))
-    filters = sizes(1_000, last, 10 if scale < 0.1 else 10**0.5)
+    filters = [1_000, 10_000] if scale < 0.1 else sizes(1_000, 100_000, 10**0.5)
     return grid(filters=filters, attributes=[1_000, 100, 50], repetitions=[1 if scale < 0.1 else 3])
 
 

@@ -29,7 +29,7 @@ def points(scale: float) -> list[dict[str, Plain]]:
 
 def filter_counts(scale: float) -> list[int]:
     """From a few hundred constraints on; a filter has 5 on average."""
-    return sizes(100, max(1_000, round(FILTERS * scale)), 20 if scale < 0.1 else 4)
+    return sizes(100, max(1_000, round(FILTERS * scale)), 200 if scale < 0.1 else 4)
 
 
 def run(values: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:

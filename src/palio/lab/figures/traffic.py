@@ -42,8 +42,8 @@ GAP_US = 1_000
 
 
 def points(scale: float) -> list[dict[str, Plain]]:
-    last = max(100, round(SUBSCRIPTIONS * scale))
-    counts = sizes(20 if scale < 0.1 else 100, last, 5 if scale < 0.1 else 10**0.5)
+    last = max(60, round(SUBSCRIPTIONS * scale))
+    counts = [20, 60] if scale < 0.1 else sizes(100, last, 10**0.5)
     return grid(subscriptions=counts, routing=list(ROUTINGS), repetitions=[1 if scale < 0.1 else 3])
 
 
