@@ -10,8 +10,8 @@ An experiment is a small module of `palio.lab.figures` with
     DIR/manifest.json                      DIR/2006-fig6/names=500 zipf=True predicates=100 #3.parquet
     of which version, seed and scale       the rows of one finished point, with its values and seed
 
-Always: a point's seed depends on the run's seed, the experiment, the values and the repetition, and
-on nothing else; a file is there only when its point is finished.
+Always: a point's seed depends on the run's seed, the experiment, the repetition and, unless points
+are paired, its values, and on nothing else; a file is there only when its point is finished.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class Settings:
     title: str
     text: str
     is_timed: bool = False  # its points run one at a time, since they would disturb each other
+    is_paired: bool = False  # its points draw by one seed, so that they differ by their values only
     uses: str | None = None
 
     @property
@@ -68,11 +69,6 @@ class Point:
         """As a file is named."""
         parts = [f"{key}={value}" for key, value in self.values]
         return " ".join([*parts, f"#{self.repetition}"])
-
-    def seed(self, base: int) -> int:
-        """The seed of this point in a run of this seed."""
-        text = f"{base} {self.experiment} {self.name}"
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
 class Experiment(Protocol):
@@ -149,9 +145,17 @@ def path_of(folder: str | Path, point: Point) -> Path:
     return Path(folder) / point.experiment / f"{point.name}.parquet"
 
 
+def seed_of(point: Point, base: int) -> int:
+    """The seed of a point in a run of this seed."""
+    is_paired = experiment(point.experiment).SETTINGS.is_paired
+    own = f"#{point.repetition}" if is_paired else point.name
+    digest = hashlib.sha256(f"{base} {point.experiment} {own}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")
+
+
 def work(folder: str | Path, point: Point, base: int) -> int:
     """Run a point and store its rows in one step; how many there are."""
-    seed = point.seed(base)
+    seed = seed_of(point, base)
     values = dict(point.values)
     started = time.perf_counter()
     rows = experiment(point.experiment).run(values, seed)
@@ -161,10 +165,16 @@ def work(folder: str | Path, point: Point, base: int) -> int:
         for row in rows
     ]
     path = path_of(folder, point)
-    path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    pq.write_table(pa.Table.from_pylist(whole), unfinished)
-    unfinished.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist(whole), unfinished)
+        unfinished.replace(path)
+    except OSError as error:
+        raise InvalidFile(
+            f"{path} cannot be written ({error}); the directory of the results must be one that "
+            "every worker can write to"
+        ) from None
     return len(whole)
 
 

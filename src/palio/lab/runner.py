@@ -57,6 +57,8 @@ def run(
     """Run the points of experiments that are not finished, on the session given or on a new one."""
     folder = Path(out).absolute()
     points = list(dict.fromkeys(p for id in ids for p in all_points(id, scale)))
+    if spark is None:
+        _check(master)
     there = manifest.opened(folder, seed=seed, scale=scale)
     missing = [p for p in points if not path_of(folder, p).exists()]
     before = len(points) - len(missing)
@@ -111,6 +113,15 @@ def _jobs(missing: Sequence[Point]) -> list[list[Point]]:
     return [*([free[::-1]] if free else []), *([p] for p in timed)]
 
 
+def _check(master: str) -> None:
+    """Raise, before anything is written, when there is no such master, or no Java for it."""
+    from palio.spark.sessions import require_java, require_master
+
+    require_master(master)
+    if not master.startswith("sc://"):
+        require_java()
+
+
 @contextlib.contextmanager
 def _session(master: str, given: SparkSession | None) -> Iterator[SparkSession]:
     """A session of our own ends with the run."""
@@ -118,9 +129,7 @@ def _session(master: str, given: SparkSession | None) -> Iterator[SparkSession]:
         yield given
         return
     import palio.spark
-    from palio.spark.sessions import require_master
 
-    require_master(master)
     made = palio.spark.session(master, "palio-lab", **_PATIENCE)
     try:
         yield made

@@ -17,6 +17,7 @@ SETTINGS = Settings(
     text="N = 1,000 messages of the 2001 workload; up to 1,000,000 filters (scale 8: the paper's "
     "8 million); the paper's counting engine, and our pivot engine beside it (dashed).",
     is_timed=True,
+    is_paired=True,
 )
 FILTERS = 1_000_000
 MESSAGES = 1_000

@@ -20,6 +20,7 @@ SETTINGS = Settings(
     title="Distribution of matches, by the number of attribute names",
     text="1,000 messages of the 2001 workload a point, three draws each, I = 100 (the paper does "
     "not say which I it draws); 1,000 to 100,000 filters at scale 0.1 and above.",
+    is_paired=True,
 )
 INTERFACES = 100
 MESSAGES = 1_000

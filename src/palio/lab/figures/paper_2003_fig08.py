@@ -17,6 +17,7 @@ SETTINGS = Settings(
     text="M = 100 messages of the 2003 workload; up to 5 million constraints (1,000,000 filters); "
     "the paper's counting engine without and with 10 rounds of pre-processing, and pivot.",
     is_timed=True,
+    is_paired=True,
 )
 FILTERS = 1_000_000
 MESSAGES = 100

@@ -18,6 +18,7 @@ SETTINGS = Settings(
     text="As 2003-fig8, with I = 20, 100 and 1,000 (ours: the text of the paper that we have ends "
     "before it names them).",
     is_timed=True,
+    is_paired=True,
 )
 INTERFACES = ["20", "100", "1000"]
 

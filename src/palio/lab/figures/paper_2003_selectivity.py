@@ -20,6 +20,7 @@ SETTINGS = Settings(
     text="200,000 predicates of the 2003 workload, of 1, 2 and 5 filters each; 100 messages. An "
     "interface is eliminated when all its filters need an attribute that the message lacks.",
     is_timed=True,
+    is_paired=True,
 )
 PREDICATES = 200_000
 ROUNDS = (0, 1, 2, 5, 10, 20, 50, 100)

@@ -32,6 +32,7 @@ SETTINGS = Settings(
     "then 200 messages of 10 attributes by the same law (ours: that workload has none). Without "
     "covering every subscription goes to every router; with flooding none does, and every message "
     "goes everywhere.",
+    is_paired=True,
 )
 SUBSCRIPTIONS = 5_000
 ROUTERS = 20
