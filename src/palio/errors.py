@@ -44,6 +44,10 @@ class LimitExceeded(ParseError):
     """An answer exists, but it is larger than the limit that was given."""
 
 
+class InvalidTopology(PalioError, ValueError):
+    """Edges that are no network, or a processor that is not in it."""
+
+
 class InvalidFile(PalioError):
     """A file that cannot be read as what it is said to be."""
 

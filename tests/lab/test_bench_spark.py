@@ -33,7 +33,17 @@ def test_the_command_prints_every_case() -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["case"] for row in rows] == [
-        *("wide", "json", "json-sparse", "map", "map", "json-join", "json-join", "shared")
+        *(
+            "wide",
+            "wide-fields",
+            "json",
+            "json-sparse",
+            "map",
+            "map",
+            "json-join",
+            "json-join",
+            "shared",
+        )
     ]
     for row in rows[:-1]:
         assert row["ratio"] == pytest.approx(row["rows_per_s"] / row["against_rows_per_s"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import palio
-from palio.errors import InvalidValue
 from palio.lab import workloads
 from palio.lab.oracle import Oracle
 
@@ -32,7 +31,11 @@ def test_every_filter_has_an_equality() -> None:
             assert all(any(c.op == "=" for c in filter) for filter in predicate)
 
 
-def test_absent_is_refused() -> None:
-    rows = workloads.constraint_rows([("a", palio.parse("x IS NULL"))])
-    with pytest.raises(InvalidValue, match="no absent"):
-        Oracle(rows)
+def test_what_is_not_there() -> None:
+    rows = workloads.constraint_rows(
+        [("a", palio.parse("x IS NULL")), ("b", palio.parse("x IS NULL AND y > 1"))]
+    )
+    oracle = Oracle(rows)
+    assert oracle.interfaces({"y": 2}) == ["a", "b"]
+    assert oracle.interfaces({"y": 1}) == ["a"]
+    assert oracle.interfaces({"x": 1, "y": 2}) == []

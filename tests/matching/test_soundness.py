@@ -33,6 +33,14 @@ ENTRIES = {
 ONCE = {f"i{n}": f"x = {n % 7} AND s = 'a{n % 5}'" for n in range(30)} | {
     f"j{n}": f"x < {n}" for n in range(30)
 }
+CROWDED = {
+    f"i{i}": " OR ".join(
+        f"x = 1 AND {second}{' AND b' * (n % 2)}"
+        for n in range(i, 40, 3)
+        for second in (f"y > {n}.5", f"y <= {n - 20}", f"s = 'a{n % 5}'", f"s < 'a{n}'")
+    )
+    for i in range(5)
+}
 ROWS = pa.table(
     {
         "x": [1, None, 5, 3, 0],
@@ -45,9 +53,13 @@ ROWS = pa.table(
 )
 
 
+SELDOM = [{"x": n, "y": y, "s": s, "b": True} for n in range(30) for y in (-30, 90) for s in "aA"]
+
+
 def saved(folder: Path, entries: dict[str, str]) -> Path:
     path = folder / "table.palio"
-    ForwardingTable.compile(entries).save(path)
+    sample = SELDOM if entries is CROWDED else None  # all is filed under x = 1
+    ForwardingTable.compile(entries, sample=sample).save(path)
     return path
 
 
@@ -105,7 +117,7 @@ def hunt(folder: Path, rounds: int, seed: int) -> int:
     """Load changed files and forward through them; how many were accepted."""
     draw = random.Random(seed)
     accepted = 0
-    for entries in (ENTRIES, ONCE):
+    for entries in (ENTRIES, ONCE, CROWDED):
         path = saved(folder, entries)
         content = path.read_bytes()
         for _ in range(rounds):
@@ -126,7 +138,7 @@ def hunt(folder: Path, rounds: int, seed: int) -> int:
 
 
 def test_wrong_numbers_do_no_harm(tmp_path: Path) -> None:
-    assert 20 < hunt(tmp_path, 250, seed=1) < 400
+    assert 30 < hunt(tmp_path, 250, seed=1) < 600
 
 
 @pytest.mark.slow
@@ -153,6 +165,11 @@ def test_no_wrong_number_is_out_of_bounds(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 100
+
+
+def test_the_crowded_one_is_crowded(tmp_path: Path) -> None:
+    table = ForwardingTable.load(saved(tmp_path, CROWDED))
+    assert len(table._engine.crowds.head) >= 4  # type: ignore[attr-defined]
 
 
 def damage(content: bytes, array: str, at: int, value: int) -> bytes:

@@ -2,7 +2,7 @@
 
     constraints, sorted by name     name a a a b b ...     filter 4 9 9 0 4 ...
     one message                     a = 17, b = 'x'
-      for each attribute            evaluate every distinct (op, type, value) once
+      for each name                 evaluate every distinct (op, type, value) once
       count by filter               a filter matches when all of its constraints hold
 
 Evaluation is `Constraint.matches`, so what is checked is everything that an engine adds to it. It
@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from palio.errors import InvalidValue
 from palio.lab.workloads.workload import read_constraint
 from palio.model.predicate import Op
 from palio.model.values import Value
@@ -31,8 +30,7 @@ class Oracle:
     def __init__(self, constraints: pa.Table) -> None:
         columns = {n: _coded(constraints[n]) for n in ("interface", "name", "op", "type", "value")}
         names, places = columns["name"]
-        if str(Op.ABSENT) in columns["op"][1]:
-            raise InvalidValue("this oracle reads attributes that are there: no absent, please")
+        self._reads_missing = str(Op.ABSENT) in columns["op"][1]
         _, filter = np.unique(constraints["filter"].to_numpy(), return_inverse=True)
         sizes = np.bincount(filter)
         order = np.argsort(names, kind="stable")
@@ -45,14 +43,14 @@ class Oracle:
         self._owner, self._interfaces = owner, columns["interface"][1]
         self._asked, texts = _distinct(columns, order)
         self._distinct = [read_constraint("x", *text) for text in texts]
-        self._known: dict[tuple[type, Value], npt.NDArray[np.bool_]] = {}
+        self._known: dict[tuple[type, Value | None], npt.NDArray[np.bool_]] = {}
 
     def interfaces(self, message: Mapping[str, Value]) -> list[str]:
         """The interfaces that the message goes to, in the order of the rows."""
         counts = np.zeros(len(self._sizes), np.int64)
-        for name, value in message.items():
-            code = self._names.get(name)
-            if code is None:
+        for name, code in self._names.items():
+            value = message.get(name)
+            if value is None and not self._reads_missing:
                 continue
             part = slice(self._starts[code], self._starts[code + 1])
             holds = self._truth(value)[self._asked[part]]
@@ -60,8 +58,9 @@ class Oracle:
         found = np.unique(self._owner[counts == self._sizes])
         return [self._interfaces[place] for place in found.tolist()]
 
-    def _truth(self, value: Value) -> npt.NDArray[np.bool_]:
-        """Which of the distinct (op, type, value) hold for this value, whatever the name."""
+    def _truth(self, value: Value | None) -> npt.NDArray[np.bool_]:
+        """Which of the distinct (op, type, value) hold for this value (None: it is not there),
+        whatever the name."""
         key = (type(value), value)
         if key not in self._known:
             self._known[key] = np.array([c.matches(value) for c in self._distinct], np.bool_)

@@ -97,6 +97,31 @@ class Masks(NamedTuple):
     full: Ints  # uint64: bits of all who can get anything; empty when masks are not used
 
 
+class Crowds(NamedTuple):
+    """Crowded keys: those of `Pivots` with many candidates, when the interfaces are few.
+
+    Under such a key the candidates lie by their second constraint. Those that have one name, operator
+    and domain are a group, with sorted keys and words as in `Masks`: one search finds all that a
+    value satisfies. For filters of two constraints the words are the answer; for longer ones they
+    tell whose candidates are there.
+
+        entries   [carrier = 3 | carrier = 3 | carrier = 7]  [carrier = 7 | delay > 5 | delay > 9] [...]
+        groups     two constraints: carrier =                 longer: carrier =, delay >         others
+        keys       3             .             7               7             5           9
+        first      |                           |               |             |           |
+    """
+
+    at: Ints  # int32: key -> crowded keys before it; empty when there are none
+    key: Ints  # int32: which keys are crowded
+    groups_at: Ints  # int32, two for each: its groups of two constraints, then of more
+    head: Ints  # int32: name, operator and domain of a group
+    keys_at: Ints  # int32: group -> keys
+    keys: Ints  # int64
+    words: Ints  # uint64: bits of interfaces for each key, united along rays
+    first: Ints  # int32: key -> entries
+    others: Ints  # int32: where the entries begin that are in no group
+
+
 class Batch(NamedTuple):
     """Messages, as rows of attributes whose names the table knows."""
 

@@ -50,6 +50,28 @@ def upper_bound(keys: Any, low: int, high: int, key: int) -> int:
 
 
 @borrowing
+def unpack(low: int, high: int) -> int:
+    """A key from its two halves."""
+    return (np.int64(high) << 32) | (np.int64(low) & 0xFFFFFFFF)
+
+
+@borrowing
+def span(kind: int, keys: Any, low: int, high: int, floor: int, place: int) -> tuple[int, int]:
+    """The keys of an ordered directory that a value satisfies: always one range."""
+    at = low if place == BELOW else upper_bound(keys, low, high, floor)
+    hit = 1 if place == EXACT and at > low and keys[at - 1] == floor else 0
+    if kind == EQ:
+        return at - hit, at
+    if kind == LT:
+        return at, high
+    if kind == LE:
+        return at - hit, high
+    if kind == GT:
+        return low, at - hit
+    return low, at
+
+
+@borrowing
 def same(a: Any, a_from: int, b: Any, b_from: int, length: int) -> bool:
     for i in range(length):
         if a[a_from + i] != b[b_from + i]:

@@ -20,6 +20,7 @@ from palio.matching.arrays import Batch, Pivots, Strings
 from palio.matching.arrow_encoding import encode_attributes, encode_map, encode_wide
 from palio.matching.columns import Columns, Ints
 from palio.matching.covered import uncovered
+from palio.matching.crowds import build_crowds, no_crowds
 from palio.matching.decoding import pivot_predicates
 from palio.matching.encoding import encode_messages, unresolved, with_room
 from palio.matching.gathering import Gathering, buffer
@@ -97,7 +98,8 @@ class PivotEngine:
         self.strings = strings
         self.pivots = pivots
         self._masks = build_masks(pivots, interfaces)
-        self._walked = without_singles(pivots) if self._masks else pivots
+        self.walked = without_singles(pivots) if self._masks else pivots
+        self.crowds = build_crowds(self.walked, interfaces) if self._masks else no_crowds()
         self.sample = sample  # that chose the pivots, if there was one
         self._positions = {name: i for i, name in enumerate(names)}
         self._interfaces = interfaces
@@ -170,6 +172,7 @@ class PivotEngine:
         copying = not ordered and bool(self.pivots.once[0])
         slot, bits, summary, _ = self._scratch()
         ranges = np.empty((_RANGES, 2), np.int64)
+        crowded = np.empty(len(self.crowds.key), np.int32)
         ends = np.zeros(rows, np.int64)
         reach, reached, is_done = self._interfaces, *_NOTHING
         gathered, out = Gathering(rows), buffer(self._interfaces)
@@ -183,8 +186,9 @@ class PivotEngine:
                         self._masks, self.strings, batch, texts, first, last, slot
                     )
             done = pivot_kernels.forward(
-                self._walked, self.strings, batch, texts, first, row, last, self._interfaces,
-                reach, copying, reached, is_done, slot, bits, summary, ranges, ends, out,
+                self.walked, self.crowds, self.strings, batch, texts, first, row, last,
+                self._interfaces, reach, copying, reached, is_done, slot, bits, summary, ranges,
+                crowded, ends, out,
             )  # fmt: skip
             if done == row:  # this row may have more hits or ranges than there is room for
                 texts, ranges = with_room(texts), np.empty((2 * len(ranges), 2), np.int64)

@@ -20,9 +20,8 @@ from palio.matching.codes import (
     NUMBER,
     PREFIX,
 )
-from palio.matching.constraint_kernels import can_compare, upper_bound
+from palio.matching.constraint_kernels import can_compare, span, upper_bound
 from palio.matching.jit import borrowing
-from palio.matching.pivot_kernels import span
 from palio.matching.text_kernels import settle
 
 

@@ -16,9 +16,14 @@ from palio.matching.encoding import with_room
 INTERFACES_MAX = 1024  # with more, a key's bits are mostly 0, and a list is shorter
 
 
+def are_few(interfaces: int, is_once: bool) -> bool:
+    """Do masks pay? Not when each interface is filed once."""
+    return interfaces <= INTERFACES_MAX and not is_once
+
+
 def build_masks(pivots: Pivots, interfaces: int) -> Masks | None:
     """The masks of a table, if they are of use."""
-    if interfaces > INTERFACES_MAX or pivots.once[0]:
+    if not are_few(interfaces, bool(pivots.once[0])):
         return None
     width = (interfaces + 63) // 64
     used = np.flatnonzero(np.diff(pivots.alone_at))  # keys that have filters of one constraint

@@ -17,7 +17,9 @@ import numpy as np
 from palio.matching import codes
 from palio.matching.arrays import Pivots, Strings
 from palio.matching.columns import Columns, Ints
+from palio.matching.crowds import order_within
 from palio.matching.likelihood import Constraints, guess
+from palio.matching.masks import are_few
 from palio.matching.text_kernels import build_hash
 
 _ALWAYS = -1  # the name under which filters without a pivot lie
@@ -145,11 +147,17 @@ def _assemble(
     seen_single = np.r_[0, np.cumsum(is_single)]
     single_filters = singles.filter[order[is_single]]
     other_filters = others.filter[order[~is_single] - len(singles.filter)]
+    inline = _inline(columns, rest, rest_size)
+    owners = columns.owner[np.concatenate([single_filters, other_filters])]
+    is_once = bool(np.bincount(owners).max(initial=0) <= 1)
+    if are_few(len(columns.interfaces), is_once):
+        next_inline = inline[(np.cumsum(rest_size) - rest_size)[other_filters]]
+        own_key, owner = np.cumsum(new_key)[~is_single], columns.owner[other_filters]
+        other_filters = other_filters[order_within(own_key, owner, next_inline)]
     names = name[directories]
     known = np.flatnonzero(names >= 0)
     missing = np.flatnonzero(kind[directories] == codes.ABSENT)
-    owners = columns.owner[np.concatenate([single_filters, other_filters])]
-    entries, inline = _entries(columns, other_filters, rest, rest_size)
+    entries, further = _entries(columns, other_filters, inline, rest_size)
     return Pivots(
         directory_at=(
             np.searchsorted(names[known], np.arange(len(columns.names) + 1))
@@ -164,14 +172,14 @@ def _assemble(
         alone=columns.owner[single_filters].astype(np.int32),
         entries_at=(positions - seen_single[positions]).astype(np.int32),
         entries=entries,
-        rest=inline,
+        rest=further,
         missing=missing.astype(np.int32),
         missing_name=names[missing].astype(np.int32),
         always=np.flatnonzero(names < 0).astype(np.int32),
         set_at=columns.sets.start,
         set_split=columns.sets.split,
         set_keys=columns.sets.keys,
-        once=np.array([np.bincount(owners).max(initial=0) <= 1], np.uint8),
+        once=np.array([is_once], np.uint8),
     )
 
 
@@ -184,15 +192,19 @@ def _changes(*columns: Ints) -> Ints:
     return changed
 
 
-def _entries(columns: Columns, filters: Ints, rest: Ints, rest_size: Ints) -> tuple[Ints, Ints]:
+def _inline(columns: Columns, rest: Ints, rest_size: Ints) -> Ints:
+    """What is verified, packed; the last constraint of each filter is marked."""
+    last = np.zeros(len(rest), np.int64)
+    last[np.cumsum(rest_size)[rest_size > 0] - 1] = 1
+    return _packed(columns, rest, last)
+
+
+def _entries(columns: Columns, filters: Ints, inline: Ints, rest_size: Ints) -> tuple[Ints, Ints]:
     """The candidates with their next constraint, and the further ones in the same order.
 
     The postings of one filter (it lies under a set) share what follows the entry.
     """
     begin = np.r_[0, np.cumsum(rest_size)]
-    last = np.zeros(len(rest), np.int64)
-    last[begin[1:][rest_size > 0] - 1] = 1
-    packed = _packed(columns, rest, last)
     unique, first_use, which = np.unique(filters, return_index=True, return_inverse=True)
     by_use = np.argsort(first_use, kind="stable")
     size = rest_size[unique[by_use]] - 1
@@ -203,8 +215,8 @@ def _entries(columns: Columns, filters: Ints, rest: Ints, rest_size: Ints) -> tu
     entries = np.empty((len(filters), 5), np.int32)
     entries[:, 0] = columns.owner[filters]
     entries[:, 1] = place[which]
-    entries[:, 2:] = packed[begin[filters]]
-    return entries, packed[source]
+    entries[:, 2:] = inline[begin[filters]]
+    return entries, inline[source]
 
 
 def _packed(columns: Columns, rows: Ints, last: Ints) -> Ints:

@@ -17,18 +17,12 @@ from palio.matching.bits import population, prefetch, trailing_zeros
 from palio.matching.codes import (
     ABSENT,
     ANY,
-    BELOW,
     DOMAIN_SHIFT,
-    EQ,
     EVERY,
-    EXACT,
     FLOAT,
     GE,
-    GT,
     IN,
     INT,
-    LE,
-    LT,
     NAME_SHIFT,
     NUMBER,
     OP_SHIFT,
@@ -39,20 +33,17 @@ from palio.matching.constraint_kernels import (
     holds_ordered,
     holds_text,
     is_member,
+    span,
+    unpack,
     upper_bound,
 )
+from palio.matching.crowd_kernels import spread, unite
 from palio.matching.jit import borrowing
 from palio.matching.text_kernels import has_room, settle
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
 AHEAD = 4  # ranges whose first candidates are asked for early
-
-
-@borrowing
-def unpack(low: int, high: int) -> int:
-    """A key from its two halves."""
-    return (np.int64(high) << 32) | (np.int64(low) & 0xFFFFFFFF)
 
 
 @borrowing
@@ -68,30 +59,15 @@ def mark(bits: Any, summary: Any, interface: int) -> int:
 
 
 @borrowing
-def span(kind: int, keys: Any, low: int, high: int, floor: int, place: int) -> tuple[int, int]:
-    """The keys of an ordered directory that a value satisfies: always one range."""
-    at = low if place == BELOW else upper_bound(keys, low, high, floor)
-    hit = 1 if place == EXACT and at > low and keys[at - 1] == floor else 0
-    if kind == EQ:
-        return at - hit, at
-    if kind == LT:
-        return at, high
-    if kind == LE:
-        return at - hit, high
-    if kind == GT:
-        return low, at - hit
-    return low, at
-
-
-@borrowing
 def note(
-    a: int, b: int, alone_at: Any, alone: Any, entries_at: Any, bits: Any, summary: Any, ranges:
-    Any, count: int, copying: bool, out: Any, matched: int,
-) -> tuple[int, int]:
-    """Match the filters alone under keys [a, b), and note the range of the others.
+    a: int, b: int, alone_at: Any, alone: Any, entries_at: Any, crowd_at: Any, crowd_key: Any, bits:
+    Any, summary: Any, ranges: Any, count: int, crowded: Any, gathered: int, copying: bool, out: Any,
+    matched: int,
+) -> tuple[int, int, int]:
+    """Match the filters alone under keys [a, b), and note the ranges of the others.
 
-    Matches are copied to out[matched:], or set bits; returns how many there are, and how many
-    ranges are noted.
+    Matches are copied to out[matched:], or set bits; returns how many there are, how many ranges
+    are noted, and how many crowded keys, which are in no range.
     """
     low, high = alone_at[a], alone_at[b]
     if copying:
@@ -102,19 +78,30 @@ def note(
         for e in range(low, high):
             matched += mark(bits, summary, alone[e])
     low, high = entries_at[a], entries_at[b]
+    if len(crowd_at):
+        for c in range(crowd_at[a], crowd_at[b]):
+            crowded[gathered] = c
+            gathered += 1
+            begin = entries_at[crowd_key[c]]
+            if low < begin:
+                ranges[count, 0] = low
+                ranges[count, 1] = begin
+                count += 1
+            low = entries_at[crowd_key[c] + 1]
     if low < high:
         ranges[count, 0] = low
         ranges[count, 1] = high
         count += 1
-    return matched, count
+    return matched, count, gathered
 
 
 @borrowing
 def collect(
-    pivots: Any, strings: Any, batch: Any, texts: Any, row: int, slot: Any, bits: Any, summary: Any,
-    ranges: Any, matched: int, interfaces: int, copying: bool, out: Any,
-) -> tuple[int, int]:
-    """Everything filed under what the row has and lacks: matched filters and noted ranges."""
+    pivots: Any, crowds: Any, strings: Any, batch: Any, texts: Any, row: int, slot: Any, bits: Any,
+    summary: Any, ranges: Any, crowded: Any, matched: int, interfaces: int, copying: bool, out: Any,
+) -> tuple[int, int, int]:
+    """Everything filed under what the row has and lacks: matched filters, noted ranges and crowded
+    keys."""
     directory_at, kinds, domains = pivots.directory_at, pivots.kind, pivots.domain
     keys_at, keys = pivots.keys_at, pivots.keys
     alone_at, alone, entries_at = pivots.alone_at, pivots.alone, pivots.entries_at
@@ -122,12 +109,13 @@ def collect(
     names, types, floors, places = batch.name, batch.type, batch.floor, batch.place
     float_floors, float_places, text = batch.float_floor, batch.float_place, batch.text
     text_begin, text_at, hits = batch.text_begin, texts.at, texts.hits
-    count = 0
+    crowd_at, crowd_key = crowds.at, crowds.key
+    count = gathered = 0
     for i in range(len(always)):
         d = always[i]
-        matched, count = note(
-            keys_at[d], keys_at[d + 1], alone_at, alone, entries_at, bits, summary, ranges, count,
-            copying, out, matched,
+        matched, count, gathered = note(
+            keys_at[d], keys_at[d + 1], alone_at, alone, entries_at, crowd_at, crowd_key, bits,
+            summary, ranges, count, crowded, gathered, copying, out, matched,
         )
     for j in range(batch.row_at[row], batch.row_at[row + 1]):
         name, type, t = names[j], types[j], text[j]
@@ -152,9 +140,9 @@ def collect(
                 for i in range(text_at[run], text_at[run + 1]):
                     at = upper_bound(keys, a, b, hits[i])
                     if at > a and keys[at - 1] == hits[i]:
-                        matched, count = note(
-                            at - 1, at, alone_at, alone, entries_at, bits, summary, ranges, count,
-                            copying, out, matched,
+                        matched, count, gathered = note(
+                            at - 1, at, alone_at, alone, entries_at, crowd_at, crowd_key, bits,
+                            summary, ranges, count, crowded, gathered, copying, out, matched,
                         )
                 continue
             elif domain == FLOAT:
@@ -162,20 +150,20 @@ def collect(
             else:
                 a, b = span(kind, keys, a, b, floors[j], places[j])
             if a < b:
-                matched, count = note(
-                    a, b, alone_at, alone, entries_at, bits, summary, ranges, count, copying, out,
-                    matched,
+                matched, count, gathered = note(
+                    a, b, alone_at, alone, entries_at, crowd_at, crowd_key, bits, summary, ranges,
+                    count, crowded, gathered, copying, out, matched,
                 )
         if matched >= interfaces:
-            return matched, 0
+            return matched, 0, 0
     for i in range(len(missing)):
         if slot[missing_name[i]] == 0:
             d = missing[i]
-            matched, count = note(
-                keys_at[d], keys_at[d + 1], alone_at, alone, entries_at, bits, summary, ranges,
-                count, copying, out, matched,
+            matched, count, gathered = note(
+                keys_at[d], keys_at[d + 1], alone_at, alone, entries_at, crowd_at, crowd_key, bits,
+                summary, ranges, count, crowded, gathered, copying, out, matched,
             )
-    return matched, count
+    return matched, count, gathered
 
 
 @borrowing
@@ -266,22 +254,24 @@ def drain(bits: Any, summary: Any, out: Any, count: int) -> int:
 
 
 @borrowing
-def ranges_max(pivots: Any, batch: Any, first: int, last: int, room: int) -> int:
+def ranges_max(pivots: Any, crowd_at: Any, batch: Any, first: int, last: int, room: int) -> int:
     """The most ranges that attributes [first, last) can note; `room`: the hits of one text."""
     noted = len(pivots.always) + len(pivots.missing)
     for j in range(first, last):
-        name = batch.name[j]
-        noted += pivots.directory_at[name + 1] - pivots.directory_at[name]
+        low, high = pivots.directory_at[batch.name[j]], pivots.directory_at[batch.name[j] + 1]
+        noted += high - low
         if batch.text[j] >= 0:
             noted += room
+        if len(crowd_at):  # each parts a range
+            noted += crowd_at[pivots.keys_at[high]] - crowd_at[pivots.keys_at[low]]
     return noted
 
 
 @borrowing
 def forward(
-    pivots: Any, strings: Any, batch: Any, texts: Any, first: int, row: int, last: int, interfaces:
-    int, reach: int, copying: bool, reached: Any, is_done: Any, slot: Any, bits: Any, summary: Any,
-    ranges: Any, ends: Any, out: Any,
+    pivots: Any, crowds: Any, strings: Any, batch: Any, texts: Any, first: int, row: int, last: int,
+    interfaces: int, reach: int, copying: bool, reached: Any, is_done: Any, slot: Any, bits: Any,
+    summary: Any, ranges: Any, crowded: Any, ends: Any, out: Any,
 ) -> int:
     """Forward rows [row, last) while there is room in `out`, `texts` and `ranges`; returns the row to go on with.
 
@@ -303,20 +293,27 @@ def forward(
         if width == 0 or not is_done[own]:
             if not has_room(texts, batch.text, begin, end):
                 break
-            if ranges_max(pivots, batch, begin, end, texts.limits[1]) > len(ranges):
+            if ranges_max(pivots, crowds.at, batch, begin, end, texts.limits[1]) > len(ranges):
                 break
             for j in range(begin, end):
                 slot[names[j]] = j + 1
             rows_out = out[count:]
-            matched, noted = collect(
-                pivots, strings, batch, texts, row, slot, bits, summary, ranges, matched, reach,
-                copying, rows_out,
+            matched, noted, gathered = collect(
+                pivots, crowds, strings, batch, texts, row, slot, bits, summary, ranges, crowded,
+                matched, reach, copying, rows_out,
             )
-            if noted:
+            if gathered:
+                matched = unite(crowds, batch, slot, crowded, gathered, width, bits, matched, reach)
+            done = 0
+            while (noted or done < gathered) and matched < reach:
+                done, noted = spread(
+                    pivots, crowds, batch, slot, crowded, done, gathered, width, bits, ranges, noted
+                )
                 matched = check(
                     pivots, strings, batch, slot, bits, summary, ranges, noted, matched, reach,
                     copying, rows_out,
                 )
+                noted = 0
             for j in range(begin, end):
                 slot[names[j]] = 0
         count = count + matched if copying else drain(bits, summary, out, count)

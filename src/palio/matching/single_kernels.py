@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba.np.numpy_support import carray
 
-from palio.matching.arrays import Batch, Pivots, Strings, Texts
+from palio.matching.arrays import Batch, Crowds, Pivots, Strings, Texts
 from palio.matching.bits import pointer, read_only
 from palio.matching.codes import FLOAT, STRING, TYPE_BITS
 from palio.matching.encoding_kernels import settle
@@ -114,13 +114,17 @@ def forward_one(
         0, count, batch.type, batch.floor, batch.place, batch.float_floor, batch.float_place
     )
     texts = unresolved(strings, batch.text_begin)
-    ranges = np.empty((ranges_max(pivots, batch, 0, count, texts.limits[1]), 2), np.int64)
+    none = np.empty(0, np.int32)
+    crowds = Crowds(  # all entries are walked
+        none, none, none, none, none, np.empty(0, np.int64), np.empty(0, np.uint64), none, none
+    )
+    ranges = np.empty((ranges_max(pivots, none, batch, 0, count, texts.limits[1]), 2), np.int64)
     ends = np.zeros(1, np.int64)
     nothing, undone = np.empty((1, 0), np.uint64), np.zeros(1, np.uint8)
     # No literals in this call: numba would compile the kernel of batches once more for them.
     first, last, copying = batch.row_at[0], np.int64(len(ends)), count < 0
     forward(
-        pivots, strings, batch, texts, first, first, last, interfaces, interfaces, copying, nothing,
-        undone, slot, bits, summary, ranges, ends, out,
+        pivots, crowds, strings, batch, texts, first, first, last, interfaces, interfaces, copying,
+        nothing, undone, slot, bits, summary, ranges, none, ends, out,
     )
     return ends[0]

@@ -23,6 +23,7 @@ import numpy as np
 from palio.matching import codes
 from palio.matching.arrays import Pivots
 from palio.matching.columns import Ints, Sets
+from palio.matching.crowds import grouped
 from palio.matching.likelihood import Constraints, guess
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ class Stats:
     matches: float | None  # interfaces per message, known of a sample only
     pivots: Sequence[PivotStats]
     costly: Sequence[NameCost]
+    crowded: int  # keys whose filters lie in groups; see `crowds`
+    grouped: int  # filters in groups
     reduction: Reduction | None = None
 
     def row(self) -> dict[str, Any]:
@@ -140,6 +143,8 @@ def measure(
         matches=matches,
         pivots=found,
         costly=_costly(found),
+        crowded=len(engine.crowds.key),
+        grouped=grouped(engine.walked, engine.crowds),
         reduction=reduction,
     )
 

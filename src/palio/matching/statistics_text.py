@@ -24,6 +24,11 @@ def _sizes(stats: Stats) -> Iterable[str]:
         f"{part} {_amount(size)}" for part, size in stats.bytes_by_part.items() if size
     )
     yield f"{_amount(stats.bytes)}: {parts}"
+    if stats.crowded:
+        yield (
+            f"crowded keys: {stats.crowded:,}, with {stats.grouped:,} filters in groups by their "
+            "second constraint"
+        )
     if stats.reduction is not None:
         r = stats.reduction
         yield (

@@ -1,5 +1,9 @@
 """Routing: what a router keeps, decides and says, without sockets, clocks or randomness."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from palio.routing.packets import (
     Advertise,
     Event,
@@ -18,6 +22,10 @@ from palio.routing.packets import (
 )
 from palio.routing.router import Router
 
+if TYPE_CHECKING:
+    from palio.routing.schemes import scheme
+    from palio.routing.topology import Topology
+
 __all__ = [
     "Advertise",
     "Event",
@@ -32,6 +40,21 @@ __all__ = [
     "Router",
     "Send",
     "Subscribe",
+    "Topology",
     "Unadvertise",
     "Unsubscribe",
+    "scheme",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load on first use: graphs need scipy, schemes the forwarding table."""
+    if name == "Topology":
+        from palio.routing.topology import Topology
+
+        return Topology
+    if name == "scheme":
+        from palio.routing.schemes import scheme
+
+        return scheme
+    raise AttributeError(f"module 'palio.routing' has no attribute {name!r}")

@@ -1,0 +1,91 @@
+"""DRP, dynamic receiver partitioning: the source names the receivers (2006, 3.4).
+
+    unicast_u(w) = the neighbour of u on the shortest path from u to w
+    Init_v(m)    = H_W for W = {w | m in pred(w)}: the receivers by next hop
+    Hdr_u(H)     = H_W for W = H(u)
+    Fwd_u(H, m)  = the domain of H at the source, else {unicast_u(w) | w in H(u)}
+
+A processor that is in W itself has got the message, and leaves W. By default unicast_u follows T_u,
+and since our trees fit each other, receivers that part never meet again: DRP then causes the
+packets of PSF. `unicast` may be another function, and DRP is as good as it is: where several
+shortest paths exist and different receivers follow different ones, a processor may see two packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from palio.errors import InvalidTopology
+from palio.model.message import Message
+from palio.routing.schemes.memory import Amount, drp_bits, identifier_bits
+from palio.routing.schemes.scheme import Scheme
+from palio.routing.trees import Node
+
+Partition: TypeAlias = Mapping[Node, frozenset[Node]]
+Unicast: TypeAlias = Callable[[Node, Node], Node]
+
+
+class DRP(Scheme):
+    name = "DRP"
+
+    def __init__(self, *arguments: Any, unicast: Unicast | None = None, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._given = unicast
+        self._next: dict[Node, list[int]] = {}
+
+    def init(self, v: Node, message: Message) -> Partition:
+        return self._partition(v, self.interests.matching(message))
+
+    def hdr(self, u: Node, header: Partition) -> Partition:
+        return self._partition(u, header.get(u, ()))
+
+    def fwd(self, u: Node, header: Partition, message: Message) -> list[Node]:
+        if u not in header:  # the origin
+            return list(header)
+        return list(self._partition(u, header[u]))
+
+    def _partition(self, u: Node, receivers: Iterable[Node]) -> Partition:
+        """H_W at u."""
+        found: dict[Node, set[Node]] = {}
+        for w in receivers:
+            if w != u:
+                found.setdefault(self.unicast(u, w), set()).add(w)
+        return {hop: frozenset(found[hop]) for hop in sorted(found)}
+
+    def unicast(self, u: Node, w: Node) -> Node:
+        """The neighbour to whom u hands what is for w."""
+        if self._given is None:
+            return self.net.nodes[self._next_hops(u)[self.net.number(w)]]
+        hop = self._given(u, w)
+        if hop not in self.net.neighbours(u):
+            raise InvalidTopology(
+                f"unicast({u!r}, {w!r}) gives {hop!r}, which is no neighbour of {u!r}; "
+                f"there are {', '.join(map(repr, self.net.neighbours(u)))}"
+            )
+        return hop
+
+    def _next_hops(self, u: Node) -> list[int]:
+        """unicast_u by numbers: the child of u in T_u above each node."""
+        hops = self._next.get(u)
+        if hops is None:
+            tree = self.net.tree(u)
+            hops = self._next[u] = [-1] * len(self.net)
+            for x in tree.order[1:]:
+                parent = tree.parents[x]
+                hops[x] = x if parent == tree.root else hops[parent]
+        return hops
+
+    def stored(self) -> dict[Node, Amount]:
+        bits = identifier_bits(len(self.net))
+        pred = sum((self._disjunctions.amount(1 << x) for x in self._disjunctions.parts), Amount())
+        nodes: dict[Node, Amount] = {}
+        for u in self.net.nodes:
+            others = len(self.predicates) - (u in self.predicates)
+            nodes[u] = Amount(identifier_bits=bits * others)  # unicast_u
+            if u in self._sending:
+                nodes[u] += pred
+        return nodes
+
+    def formula_bits(self) -> float:
+        return drp_bits(len(self.net), len(self.senders), len(self.predicates), self.predicate_bits)
