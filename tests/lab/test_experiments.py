@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def test_sizes_ascend_from_first_to_last(first: int, more: int, factor: float) -
     assert found[-1] == first + more
     assert found == sorted(found)
     assert len(found) == 1 or found[0] == first
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in pairwise(found):
         assert after / before <= factor**1.5 * 1.5
 
 
@@ -156,3 +157,34 @@ def test_traffic_is_what_the_tree_says() -> None:
     assert len({row["deliveries"] for row in rows.values()}) == 1
     assert rows["covering"]["message_hops"] == rows["plain"]["message_hops"]
     assert 0 <= rows["plain"]["at_the_edge"] <= rows["covering"]["at_the_edge"] < 1
+
+
+def test_on_a_tree_sources_are_told_apart_by_the_link_they_come_by() -> None:
+    """2006, 3.2: the domain of F_u is N(u); here u itself counts as well. On a ring it is not so."""
+    module: Any = experiment("ips-classes")
+    (row,) = module.run({"nodes": 40, "family": "tree"}, 3)
+    assert row["mean"] == pytest.approx(2 * row["links"] / row["n"] + 1)
+    (ring,) = module.run({"nodes": 40, "family": "ring"}, 3)
+    assert ring["mean"] > 10
+
+
+def test_memory_is_that_of_the_schemes_and_grows_with_what_is_varied() -> None:
+    module: Any = experiment("schemes-memory")
+    base = {"vary": "senders", "family": "internet", **module.BASE}
+    rows = {row["scheme"]: row for row in module.run(base, 3)}
+    few = {row["scheme"]: row for row in module.run(base | {"senders": 0.1}, 3)}
+    assert rows.keys() == {"PSF", "iPS", "PIF", "DRP"}
+    assert rows["iPS"]["bits"] < rows["PSF"]["bits"] <= rows["PSF"]["formula_bits"]
+    assert rows["iPS"]["formula_bits"] is None
+    for name, row in few.items():
+        assert row["bits"] < rows[name]["bits"]
+
+
+@pytest.mark.parametrize("family", ["tree", "internet", "grid"])
+def test_pif_costs_packets_and_no_time(family: str) -> None:
+    """2006, 3.3: PIF's tree contains PSF's; on a tree they are the same."""
+    module: Any = experiment("pif-stretch")
+    (row,) = module.run({"nodes": 25, "family": family}, 3)
+    assert row["stretch_max"] == 1.0
+    assert (row["extra"] == 0) == (family == "tree")
+    assert row["pif_packets"] >= row["psf_packets"] > 0

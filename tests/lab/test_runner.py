@@ -105,7 +105,7 @@ class TestOnSpark:
     def test_a_task_that_fails_says_so_in_a_sentence(self, spark: Any, tmp_path: Path) -> None:
         manifest.opened(tmp_path, seed=1, scale=SCALE)
         (tmp_path / "2006-fig7").write_text("in the way")
-        with pytest.raises(PalioError, match="a task failed: .*2006-fig7.*goes on") as caught:
+        with pytest.raises(PalioError, match=r"a task failed: .*2006-fig7.*goes on") as caught:
             runner.run(["2006-fig7"], scale=SCALE, out=tmp_path, spark=spark)
         assert "Traceback" not in str(caught.value)
 
