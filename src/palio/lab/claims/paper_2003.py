@@ -21,7 +21,7 @@ def ten_rounds_eliminate(rows: Rows) -> Decision:
 
 
 def rounds_save_time(rows: Rows) -> Decision:
-    ratio = _top(rows, "counting r=10", "ratio", 500_000)
+    ratio = _top(rows, "counting r=10", "ratio", 400_000)
     return ratio < 0.95, f"r = 10 takes {ratio:.2f} of the time of r = 0 at I = F"
 
 
