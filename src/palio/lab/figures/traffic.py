@@ -152,12 +152,11 @@ def plot(rows: Sequence[Row], figure: Any) -> None:
     told, edge, hops = figure.subplots(1, 3)
     for routing in ROUTINGS:
         those = chosen(rows, routing=routing)
-        line(told, curve(those, "subscriptions", "subscriptions_forwarded"), routing)
+        if routing != "flooding":  # which forwards none
+            line(told, curve(those, "subscriptions", "subscriptions_forwarded"), routing)
         line(hops, curve(those, "subscriptions", "message_hops"), routing)
     shares = curve(chosen(rows, routing="covering"), "subscriptions", "at_the_edge")
     line(edge, [(x, 100 * y) for x, y in shares], "covering")
-    told.set(
-        xlabel="subscriptions", ylabel="subscriptions forwarded", xscale="log", yscale="symlog"
-    )
+    told.set(xlabel="subscriptions", ylabel="subscriptions forwarded", xscale="log", yscale="log")
     edge.set(xlabel="subscriptions", ylabel="% that stay at the edge", xscale="log", ylim=(0, 100))
     hops.set(xlabel="subscriptions", ylabel=f"hops of {MESSAGES} messages", xscale="log")
