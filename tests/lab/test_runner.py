@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from palio import cli
 from palio.errors import InvalidFile, InvalidValue, MissingSoftware, PalioError
 from palio.lab import manifest, report, runner
 from palio.lab.experiments import all_points, experiment, experiments, path_of, stored, work
@@ -141,25 +143,28 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
 # ---- without Spark
 
 
-def lab(*arguments: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "palio.cli", "lab", *map(str, arguments)]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env},
-    )
+@pytest.fixture
+def lab(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str]]:
+    """The command in this process: its exit code, and what it printed, in one line."""
+    monkeypatch.chdir(tmp_path)
+
+    def called(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["palio", "lab", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        out, err = capsys.readouterr()
+        return int(caught.value.code or 0), f"{out}\n{err}"
+
+    return called
 
 
-def test_list_shows_every_experiment() -> None:
-    done = lab("list")
-    assert done.returncode == 0, done.stderr
+def test_list_shows_every_experiment(lab: Callable[..., tuple[int, str]]) -> None:
+    code, text = lab("list")
+    assert code == 0
     for id, module in experiments().items():
-        assert re.search(
-            rf"^{re.escape(id)} .*{re.escape(module.SETTINGS.title)}", done.stdout, re.M
-        )
+        assert re.search(rf"^{re.escape(id)} .*{re.escape(module.SETTINGS.title)}", text, re.M)
 
 
 @pytest.mark.parametrize(
@@ -174,19 +179,21 @@ def test_list_shows_every_experiment() -> None:
     ],
 )
 def test_bad_input_is_one_sentence(
-    arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lab: Callable[..., tuple[int, str]], arguments: list[str], words: str, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = lab(*arguments)
-    assert done.returncode == 2
-    assert words in done.stderr.replace("\n", " ")
-    assert "Traceback" not in done.stderr
+    code, text = lab(*arguments)
+    assert code == 2
+    assert words in text
+    assert list(tmp_path.iterdir()) == [], "nothing was written"
 
 
-def test_without_java_the_remedy_is_named(tmp_path: Path) -> None:
-    done = lab("run", "traffic", "--out", tmp_path, JAVA_HOME=str(tmp_path))
-    assert done.returncode == 2
-    assert "install Java" in done.stderr.replace("\n", " ")
+def test_without_java_the_remedy_is_named(
+    lab: Callable[..., tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    code, text = lab("run", "traffic")
+    assert code == 2
+    assert "install Java" in text
 
 
 def test_without_matplotlib_the_remedy_is_named(

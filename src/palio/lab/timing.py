@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-TURN_S = 0.03
+TURN_S = 0.015
 
 
 def shortest(
