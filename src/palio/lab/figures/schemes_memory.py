@@ -28,7 +28,7 @@ BASE: dict[str, Plain] = {"nodes": 100, "senders": 1.0, "receivers": 1.0, "filte
 def points(scale: float) -> list[dict[str, Plain]]:
     few = scale < 0.1
     varied: dict[str, Sequence[Plain]] = {
-        "nodes": sizes(50, max(100, round(NODES * scale)), 4 if few else 2),
+        "nodes": sizes(50, max(100, round(NODES * scale)), 2),
         "senders": [0.1, 1.0] if few else [0.05, 0.1, 0.2, 0.5, 1.0],
         "receivers": [0.1, 1.0] if few else [0.05, 0.1, 0.2, 0.5, 1.0],
         "filters": [1, 4] if few else [1, 2, 4, 8, 16],
