@@ -13,7 +13,7 @@ STALE := FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test slow check bench cluster fuzz simulate lock clean FORCE
+.PHONY: help setup demo test slow check bench cluster fuzz simulate lab lock clean FORCE
 
 help: ## Show this table
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -57,6 +57,13 @@ simulate: $(STAMP) ## Simulate 10,000 seeds with all faults (an hour at most)
 	@$(BIN)/palio sim --seeds 1500 --brief --no-compare --topology hierarchy
 	@$(BIN)/palio sim --seeds 500 --brief --no-compare --patterns
 	@$(BIN)/palio sim --seeds 500 --brief --patterns --faults none
+
+# A run that was stopped goes on; LAB_SCALE=1 is the full size, in LAB_OUT of its own.
+LAB_SCALE ?= 0.5
+LAB_OUT ?= build/lab-$(LAB_SCALE)
+lab: $(WARM) ## Run the papers' evaluations again and write docs/lab (a quarter of an hour)
+	@$(BIN)/palio lab run --all --scale $(LAB_SCALE) --out $(LAB_OUT)
+	@$(BIN)/palio lab report $(LAB_OUT) --to docs/lab
 
 lock: $(BIN)/uv ## Pin the dependencies anew (UPGRADE=--upgrade takes newer versions)
 	@$(BIN)/uv pip compile pyproject.toml --quiet --output-file requirements.txt \
