@@ -34,17 +34,17 @@ NEAR = 16  # keys: two cache lines
 def upper_bound(keys: Any, low: int, high: int, key: int) -> int:
     """The first position in keys[low:high], sorted, whose key is above `key`.
 
-    The last steps of a search go wrong every other time; comparing all that is left, several keys
-    at once, is quicker. Unsigned positions make that possible: numba takes others from the end.
+    The steps of a search go wrong every other time, so there are no branches; and comparing all that
+    is left at last, several keys at once, is quicker. Unsigned positions make that possible: numba
+    takes others from the end.
     """
-    while high - low > NEAR:
-        middle = (low + high) >> 1
-        if keys[np.uint64(middle)] <= key:
-            low = middle + 1
-        else:
-            high = middle
+    size = high - low
+    while size > NEAR:
+        half = size >> 1
+        low += half * (keys[np.uint64(low + half - 1)] <= key)
+        size -= half
     count = 0
-    for i in range(np.uint64(high - low)):
+    for i in range(np.uint64(size)):
         count += keys[np.uint64(low) + i] <= key
     return low + count
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from palio.matching.codes import (
     ABSENT,
     ANY,
@@ -23,6 +25,10 @@ from palio.matching.codes import (
 from palio.matching.constraint_kernels import can_compare, span, upper_bound
 from palio.matching.jit import borrowing
 from palio.matching.text_kernels import settle
+
+PLACE_BITS = 32
+PLACES = (1 << PLACE_BITS) - 1
+NOWHERE = (1 << 63) - 1
 
 
 @borrowing
@@ -46,45 +52,50 @@ def pick_widest(
     rank: Any, batch: Any, first: int, last: int, is_done: Any, order: Any, rows: Any
 ) -> int:
     """Of each row in [first, last) that is not done, the attribute whose name reaches most, unless
-    it is a string: for most rows it is enough. Returns how many there are."""
+    it is a string: for most rows it is enough. Returns how many there are.
+
+    Rank and place are one number, so that the least is found without branches.
+    """
     names, text, row_at = batch.name, batch.text, batch.row_at
     count = 0
     for row in range(first, last):
-        least, widest = len(rank), -1
-        for j in range(row_at[row], row_at[row + 1]):
-            if text[j] < 0 and rank[names[j]] < least:
-                least, widest = rank[names[j]], j
-        if widest >= 0 and not is_done[row - first]:
-            order[count], rows[count] = widest, row - first
-            count += 1
+        least = NOWHERE
+        begin = np.uint64(row_at[row])
+        for i in range(np.uint64(row_at[row + 1]) - begin):
+            j = begin + i
+            place: Any = (np.int64(rank[np.uint64(names[j])]) << PLACE_BITS) | np.int64(i)
+            least = min(least, NOWHERE if text[j] >= 0 else place)
+        order[count] = np.int64(begin) + (least & PLACES)
+        rows[count] = row - first
+        count += 1 if least != NOWHERE and not is_done[row - first] else 0
     return count
 
 
 @borrowing
 def sort_by_name(
-    rank: Any, batch: Any, first: int, last: int, is_text: bool, is_done: Any, counts: Any,
-    order: Any, rows: Any,
+    rank: Any, batch: Any, first: int, undone: Any, is_text: bool, counts: Any, order: Any, rows:
+    Any,
 ) -> int:
-    """The strings, or the other attributes, of rows [first, last) that are not done, in the order
-    of their names' reach: the keys of a name then stay in the cache. rows[i] is the row of order[i],
-    from 0 on. Returns how many there are. `counts` is all 0 before, and of no use after.
+    """The strings, or the other attributes, of some rows after `first`, in the order of their names'
+    reach: the keys of a name then stay in the cache. rows[i] is the row of order[i], counted from
+    `first` as in `undone`. Returns how many there are. `counts` is all 0 before, and of no use after.
     """
     names, text, row_at = batch.name, batch.text, batch.row_at
-    for row in range(first, last):
-        if not is_done[row - first]:
-            for j in range(row_at[row], row_at[row + 1]):
-                if (text[j] >= 0) == is_text:
-                    counts[rank[names[j]] + 1] += 1
+    for i in range(len(undone)):
+        row = first + undone[i]
+        for j in range(row_at[row], row_at[row + 1]):
+            if (text[j] >= 0) == is_text:
+                counts[rank[names[j]] + 1] += 1
     for i in range(len(rank)):
         counts[i + 1] += counts[i]
-    for row in range(first, last):
-        if not is_done[row - first]:
-            for j in range(row_at[row], row_at[row + 1]):
-                if (text[j] >= 0) == is_text:
-                    place = counts[rank[names[j]]]
-                    counts[rank[names[j]]] += 1
-                    order[place] = j
-                    rows[place] = row - first
+    for i in range(len(undone)):
+        row = first + undone[i]
+        for j in range(row_at[row], row_at[row + 1]):
+            if (text[j] >= 0) == is_text:
+                place = counts[rank[names[j]]]
+                counts[rank[names[j]]] += 1
+                order[place] = j
+                rows[place] = undone[i]
     return int(counts[len(rank)])
 
 

@@ -117,13 +117,14 @@ def cover_rows(
     reached = np.tile(masks.always, (last - first, 1))
     is_done = (reached == masks.full).all(axis=1).view(np.uint8)
     attributes = int(batch.row_at[last] - batch.row_at[first])
-    order, rows = np.empty(attributes, np.int64), np.empty(attributes, np.int32)
+    room = attributes + 1  # a place is written before it is known whether it counts
+    order, rows = np.empty(room, np.int64), np.empty(room, np.int32)
     count = mask_kernels.pick_widest(masks.rank, batch, first, last, is_done, order, rows)
     mask_kernels.cover(masks, strings, batch, texts, order, rows, 0, count, reached, is_done)
     for is_text in (False, True):  # numbers are often enough, and no string is looked up
         counts = np.zeros(len(masks.rank) + 1, np.int64)
         count = mask_kernels.sort_by_name(
-            masks.rank, batch, first, last, is_text, is_done, counts, order, rows
+            masks.rank, batch, first, np.flatnonzero(is_done == 0), is_text, counts, order, rows
         )
         done = 0
         while done < count:

@@ -281,11 +281,19 @@ def forward(
     is_done says whether these are all.
     """
     count = 0
+    everybody = -1  # where a row that reaches all interfaces begins in `out`
     names, row_at = batch.name, batch.row_at
     width = reached.shape[1]
     while row < last and count + interfaces <= len(out):
         begin, end = row_at[row], row_at[row + 1]
         matched, own = 0, row - first
+        if width and is_done[own] and everybody >= 0:
+            for i in range(np.uint64(reach)):
+                out[np.uint64(count) + i] = out[np.uint64(everybody) + i]
+            count += reach
+            ends[row] = count
+            row += 1
+            continue
         for w in range(width):
             bits[w] = reached[own, w]
             matched += population(bits[w])
@@ -316,6 +324,8 @@ def forward(
                 noted = 0
             for j in range(begin, end):
                 slot[names[j]] = 0
+        if width and is_done[own]:
+            everybody = count
         count = count + matched if copying else drain(bits, summary, out, count)
         ends[row] = count
         row += 1
