@@ -13,7 +13,7 @@ from palio.lab.oracle import Oracle
 @pytest.mark.parametrize("interfaces", [7, "all"])
 def test_agrees_with_predicates(name: str, interfaces: int | str) -> None:
     filters = 20_000 if name == "fields" else 2_000  # of those, few match
-    load = workloads.WORKLOADS[name](filters, interfaces, 40, seed=5)
+    load = workloads.WORKLOADS[name](filters, interfaces, 10, seed=5)
     predicates = list(workloads.predicates(load))
     oracle = Oracle(load.constraints)
     total = 0

@@ -23,7 +23,7 @@ on_spark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 SCALE = 0.02
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def results(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`palio lab run --all --scale 0.02`."""
     folder = tmp_path_factory.mktemp("lab") / "results"

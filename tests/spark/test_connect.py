@@ -14,7 +14,8 @@ from tests.spark import encodings
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+# a process of its own, so it need not wait for the session that the others share
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("connect")]
 
 
 def test_everything_on_connect(
