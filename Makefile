@@ -42,7 +42,7 @@ bench: $(WARM) ## Measure
 	@$(BIN)/palio bench forward --filters 100000 --interfaces 20 --engine pivot --engine counting
 	@$(BIN)/palio bench spark
 
-cluster: $(WARM) ## Test on a Spark cluster of a master and two workers, on this machine
+cluster: $(WARM) ## Test on a Spark cluster of a master and two workers here, and on Spark Connect
 	@$(BIN)/python -m pytest -q -m cluster tests/spark
 
 fuzz: $(STAMP) ## Search for failures at random, for longer

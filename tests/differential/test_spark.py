@@ -20,7 +20,7 @@ from tests.differential.generate import draw_predicates, draw_rows
 import palio
 from palio.lab import flights
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-lab")]
 
 COLUMNS_MAX = 50  # predicates in one query
 

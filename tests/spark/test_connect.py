@@ -14,8 +14,7 @@ from tests.spark import encodings
 
 ROOT = Path(__file__).parents[2]
 
-# a process of its own, so it need not wait for the session that the others share
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("connect")]
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]  # a server and a minute: `make cluster`
 
 
 def test_everything_on_connect(
