@@ -109,3 +109,11 @@ def test_a_weak_constraint_is_no_pivot_because_it_never_holds() -> None:
     rows = [{"x": 5, "y": n} for n in range(20)]
     made = ForwardingTable.compile({"a": "x != 5 AND y = 3"}, sample=rows)
     assert [p.name for p in made.stats().pivots] == ["y"]
+
+
+def test_presence_of_another_type_comes_back() -> None:
+    text = "typeof(a) = 'bool' AND a NOT LIKE '% %'"
+    for sample in (None, [{"a": ""}]):
+        made = ForwardingTable.compile({"i": text}, sample=sample)
+        assert not made.predicate("i").matches({"a": ""})
+        assert made.forward({"a": ""}) == []

@@ -138,15 +138,24 @@ def _filter(pivots: Pivots, decoder: Decoder, k: int, entry: int) -> Filter:
         for head, key in inline
     ]
     name = int(np.searchsorted(pivots.directory_at, d, side="right")) - 1
-    if d not in pivots.always and not (inline and _is_weak(inline[0][0], kind, name)):
+    if d not in pivots.always and not (inline and _is_weak(inline[0][0], kind, domain, name)):
         parts.insert(0, decoder.constraint(name, kind, domain, int(pivots.keys[k])))
     return Filter(tuple(parts))
 
 
-def _is_weak(head: int, kind: int, name: int) -> bool:
-    """Filed under the presence of a name for a weak constraint on it, which comes first inline."""
-    op = (head >> codes.OP_SHIFT) & 15
-    return kind == codes.ANY and op in codes.KEPT_INLINE and head >> codes.NAME_SHIFT == name
+def _is_weak(head: int, kind: int, domain: int, name: int) -> bool:
+    """Filed under the presence of a name for a weak constraint on it, which comes first inline.
+
+    The presence is that of a value of its type; of another type it is a constraint of its own.
+    """
+    op, own = (head >> codes.OP_SHIFT) & 15, (head >> codes.DOMAIN_SHIFT) & 7
+    said = codes.NUMBER if own in (codes.INT, codes.FLOAT) else own
+    return (
+        kind == codes.ANY
+        and op in codes.KEPT_INLINE
+        and head >> codes.NAME_SHIFT == name
+        and said == domain
+    )
 
 
 def _inline(pivots: Pivots, entry: int) -> Iterator[tuple[int, int]]:
