@@ -44,7 +44,8 @@ def run(spark: Any, folder: Path, name: str) -> dict[str, Any]:
     table = palio.spark.compile(rows, path=path)
     wide = palio.spark.forward(frame, path, columns=encodings.ENCODINGS["wide"]["columns"])
     texts = palio.spark.forward(frame, path, json="json")
-    pairs = palio.spark.forward(frame, path, json="json", output="pairs")
+    numbered = frame.select("number", "json")  # a pair is a row with all columns: few of them
+    pairs = palio.spark.forward(numbered, path, json="json", output="pairs")
     location = located(spark, path)
     path.unlink()  # the workers have it, or they have nothing
 

@@ -93,8 +93,19 @@ def judge(settings: Settings, seed: int, *, compare: bool = False) -> Outcome:
             return Outcome(verdict)
         there = msgspec.structs.replace(plan.patterns, delegates=False)
         other = run(msgspec.structs.replace(plan, patterns=there))
-        return Outcome(verdict, undelegated=other.totals)
-    return Outcome(verdict, run(msgspec.structs.replace(plan, routing="plain")).totals)
+        return Outcome(verdict, undelegated=_silent(other, "--delegation off"))
+    other = run(msgspec.structs.replace(plan, routing="plain"))
+    return Outcome(verdict, plain=_silent(other, "--routing plain"))
+
+
+def _silent(other: Verdict, option: str) -> Totals:
+    """The totals of a run to compare with, which must satisfy the checkers, too."""
+    if other.kind is not None:
+        raise PalioError(
+            f"seed {other.seed} fails with {option}, which it is compared with: {other.text}; "
+            f"run it with {option} --seed {other.seed} to see it shrunk, or with --no-compare"
+        )
+    return other.totals
 
 
 def judge_all(

@@ -15,10 +15,10 @@ Curve: TypeAlias = list[tuple[float, float]]
 
 ENGINE = "counting 2001"
 FIXED = ("2", "50", "100", "200", "500")
-HIGH = 4_000_000  # filters: what the paper says of the right end of its graphs, up to 8 million
-MANY = 250_000
-GREATLY = 3  # "by far", "greatly": so many times at least
-GRAPH = 0.1  # a percentage that was read off a graph is right within ten points
+MANY = 250_000  # filters; the paper goes up to 8 million
+GREATLY = 10  # "by far", "greatly": so many times at least
+CLEARLY = 3  # "unlike": so many times at least
+GRAPH = 0.05  # a percentage that was read off a graph is right within five points
 
 
 def _times(rows: Rows, attributes: int, interfaces: str, column: str = "us_per_message") -> Curve:
@@ -46,8 +46,8 @@ def _measured(rows: Rows) -> list[str]:
 def all_interfaces_are_worst(rows: Rows) -> Decision:
     ratios = {}
     for attributes in (1_000, 100):
-        worst = max(_at_top(rows, attributes, count, HIGH) for count in _measured(rows))
-        ratios[attributes] = _at_top(rows, attributes, "F", HIGH) / worst
+        worst = max(_at_top(rows, attributes, count, MANY) for count in _measured(rows))
+        ratios[attributes] = _at_top(rows, attributes, "F", MANY) / worst
     text = ", ".join(f"{r:.1f} times the worst fixed I at A = {a:,}" for a, r in ratios.items())
     return min(ratios.values()) > GREATLY, text
 
@@ -100,7 +100,7 @@ def flatter_than_centralized(rows: Rows) -> Decision:
         growth[count] = found[-1][1] / found[0][1]
     fixed = max(value for count, value in growth.items() if count != "F")
     first, last = _times(rows, 100, "F")[0][0], _times(rows, 100, "F")[-1][0]
-    return fixed < growth["F"] / GREATLY, (
+    return fixed < growth["F"] / CLEARLY, (
         f"from {first:,.0f} to {last:,.0f} filters at A = 100: fixed I up to {fixed:.1f} times, "
         f"I = F {growth['F']:.1f} times"
     )
@@ -230,7 +230,9 @@ CLAIMS = (
     Claim("2001, 4.3", "Attribute names that no filter has are skipped quickly.",
           "2001-fig9", foreign_names_are_skipped),
     Claim("2001, 4.3", "Short-circuit evaluation greatly reduces the time of messages that match many "
-          "filters.", "2001-fig9", short_circuit_pays),
+          "filters.", "2001-fig9", short_circuit_pays,
+          "It saves what the increments tell. The paper's ten times and more are at 8 million filters; "
+          "with fewer, each interface has less to skip."),
     Claim("2001, 4.2, figure 10", "With A = 1,000 only few messages reach one or a few interfaces.",
           "2001-fig10", few_reach_few,
           "One filter in five has one constraint. With 100,000 filters there are 20 such filters a "
@@ -246,7 +248,9 @@ CLAIMS = (
     Claim("2001, 4.2, figure 11", "With A = 1,000, 90% of the messages are ignored (at F = 1,000).",
           "2001-fig11", most_ignored_few_filters),
     Claim("2001, 4.2, figure 11", "With A = 100 and 50, 30% down to 0% are ignored (F to 10,000).",
-          "2001-fig11", most_forwarded),
+          "2001-fig11", most_forwarded,
+          "The paper's graph starts at 30%. Draws of 1,000 filters differ by several points: we have "
+          "seen 29% and 36%."),
     Claim("2001, 4.2, figure 11", "A regulates the percentage of matches.",
           "2001-fig11", names_regulate),
     Claim("2001, 4.2, figure 12", "With A = 100 all messages are matched by one or more filters.",
