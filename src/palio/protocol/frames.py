@@ -1,0 +1,227 @@
+"""Frames: how anything travels over a connection.
+
+    u32 size      bytes that follow
+    u8  kind
+    ┌ WORD ────────────┐  ┌ PUBLISH, DELIVER, FORWARD, CARRY ─────────────────────────┐
+    │ a word (msgpack) │  │ u32 header  u32 attributes │ header │ attributes │ body   │
+    └──────────────────┘  └───────────────────────────────────────────────────────────┘
+
+All numbers are little-endian. Words are what the two ends say to each other (words.py). The others
+carry a message: a header (msgpack) that says whence and whither, the attributes as a JSON object
+(UTF-8), which is what the matching kernels read, and a body that nobody on the way looks into.
+A broker passes attributes and body on as the bytes that came.
+
+Whatever is not a frame raises `BrokenFrame`, and the connection is of no more use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+from struct import Struct
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from palio.errors import PalioError
+from palio.protocol.words import Word
+
+_SIZE = Struct("<IB")
+_LENGTHS = Struct("<II")
+_LETTER = Struct("<IBII")
+SIZE_BYTES = 4
+
+
+class BrokenFrame(PalioError):
+    """Bytes that are no frame, or one that is larger than the limit."""
+
+
+class Kind(IntEnum):
+    WORD = 0
+    PUBLISH = 1
+    """From a client: a new message."""
+    DELIVER = 2
+    """To a client: a message that it asked for."""
+    FORWARD = 3
+    """Between brokers: a message on its way, best effort."""
+    CARRY = 4
+    """Between brokers: a message that is kept at its origin until all targets have it."""
+
+
+class Publish(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The header of a new message. Numbers of one publisher grow; the broker knows who it is."""
+
+    number: int
+    time: int
+    """When it was published, in microseconds of the publisher's clock."""
+    durable: bool
+
+
+class Deliver(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    subscriptions: tuple[int, ...]
+    """The receiver's own numbers of the subscriptions that the message is for."""
+    position: int
+    """In the queue of a durable subscription: to be acknowledged; 0: there is none."""
+    publisher: str
+    number: int
+    time: int
+    again: bool = False
+    """It was sent before and was not acknowledged."""
+
+
+class Forward(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    trail: msgspec.Raw
+    """What the routing scheme wrote on it (routes.py); nil with subscription forwarding."""
+    publisher: str
+    number: int
+    time: int
+    durable: bool
+    """It also travels as CARRY frames, to durable subscriptions; this one is for the others."""
+
+
+class Target(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A broker that a carried message is for."""
+
+    broker: str
+    number: int
+    """In the stream from the origin to this broker: 1, 2, 3, ..."""
+    first: int
+    """The first number of the stream that the origin still keeps: nothing comes from before it."""
+    names: tuple[str, ...]
+    """The durable subscriptions there that it matches."""
+
+
+class Carry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    origin: str
+    epoch: str
+    """Of the origin's store: numbers of different epochs have nothing to do with each other."""
+    targets: tuple[Target, ...]
+    publisher: str
+    number: int
+    time: int
+
+
+Header: TypeAlias = Publish | Deliver | Forward | Carry
+
+
+class Letter(NamedTuple):
+    """A frame that carries a message."""
+
+    header: Header
+    attributes: bytes
+    body: bytes
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """The most bytes of each part of a frame."""
+
+    word: int = 16 << 20
+    header: int = 64 << 10
+    attributes: int = 64 << 10
+    body: int = 4 << 20
+
+    @property
+    def frame(self) -> int:
+        letter = _LENGTHS.size + self.header + self.attributes + self.body
+        return 1 + max(self.word, letter)
+
+
+_encoder = msgspec.msgpack.Encoder()
+_word_decoder: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)
+_KINDS: dict[type, int] = {
+    Publish: Kind.PUBLISH,
+    Deliver: Kind.DELIVER,
+    Forward: Kind.FORWARD,
+    Carry: Kind.CARRY,
+}
+_decoders: dict[int, msgspec.msgpack.Decoder[Header]] = {
+    int(kind): msgspec.msgpack.Decoder(type) for type, kind in _KINDS.items()
+}
+
+
+def word_frame(word: Word) -> bytes:
+    """A word, ready to be sent."""
+    payload = _encoder.encode(word)
+    return _SIZE.pack(1 + len(payload), Kind.WORD) + payload
+
+
+def letter_frame(header: Header, attributes: bytes, body: bytes) -> bytes:
+    """A message, ready to be sent."""
+    head = _encoder.encode(header)
+    size = 9 + len(head) + len(attributes) + len(body)
+    lengths = _LETTER.pack(size, _KINDS[type(header)], len(head), len(attributes))
+    return b"".join((lengths, head, attributes, body))
+
+
+class Frames:
+    """Cuts what comes in into words and letters.
+
+    >>> from palio.protocol.words import Ping
+    >>> data = word_frame(Ping(7)) + letter_frame(Publish(1, 0, False), b'{"x":1}', b"hello")
+    >>> frames = Frames()
+    >>> list(frames.feed(data[:10])), len(list(frames.feed(data[10:])))
+    ([], 2)
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._rest = b""
+
+    @property
+    def waiting(self) -> int:
+        """How many bytes wait for the rest of their frame."""
+        return len(self._rest)
+
+    def feed(self, data: bytes) -> Iterator[Word | Letter]:
+        """The frames that are whole now. To be used up before the next call."""
+        if self._rest:
+            data = self._rest + data
+        limits, at, end = self._limits, 0, len(data)
+        self._rest = b""
+        while end - at > SIZE_BYTES:
+            size, kind = _SIZE.unpack_from(data, at)
+            if not 1 <= size <= limits.frame:
+                raise BrokenFrame(
+                    f"a frame of {size} bytes; the most is {limits.frame}, the least 1"
+                )
+            start = at + _SIZE.size
+            at += SIZE_BYTES + size
+            if at > end:
+                at -= SIZE_BYTES + size
+                break
+            if kind == Kind.WORD:
+                yield _read_word(data[start:at], limits)
+            else:
+                yield _read_letter(kind, data, start, at, limits)
+        self._rest = data[at:]
+
+
+def _read_word(payload: bytes, limits: Limits) -> Word:
+    if len(payload) > limits.word:
+        raise BrokenFrame(f"a word of {len(payload)} bytes; the most is {limits.word}")
+    try:
+        return _word_decoder.decode(payload)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise BrokenFrame(f"a word that nobody here knows: {error}") from None
+
+
+def _read_letter(kind: int, data: bytes, start: int, end: int, limits: Limits) -> Letter:
+    decoder = _decoders.get(kind)
+    if decoder is None:
+        raise BrokenFrame(f"frames of kind {kind} do not exist; there are 0 to {max(Kind)}")
+    if end - start < _LENGTHS.size:
+        raise BrokenFrame(f"a frame of kind {kind} is cut off after {end - start} bytes")
+    head, text = _LENGTHS.unpack_from(data, start)
+    start += _LENGTHS.size
+    body = end - start - head - text
+    if head > limits.header or text > limits.attributes or not 0 <= body <= limits.body:
+        raise BrokenFrame(
+            f"a message with a header of {head}, attributes of {text} and a body of {body} bytes; "
+            f"the most are {limits.header}, {limits.attributes} and {limits.body}"
+        )
+    middle = start + head
+    try:
+        header = decoder.decode(data[start:middle])
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise BrokenFrame(f"the header of a frame of kind {kind}: {error}") from None
+    return Letter(header, data[middle : middle + text], data[middle + text : end])

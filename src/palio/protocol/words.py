@@ -1,0 +1,376 @@
+"""Words: what clients and brokers say to each other, apart from messages (frames.py).
+
+    client ──▶ broker                              broker ──▶ client
+    Hello                                          Welcome, or Bye with the reason
+    Subscribe, Unsubscribe, Acknowledge, Credit    Subscribed, Unsubscribed, Ended, Occurred
+    (messages: PUBLISH)                            Published, Rejected; (messages: DELIVER)
+    Advertise, Unadvertise, Quench                 Done, Wanted
+    Explain, Show                                  Explained, Shown
+    any request                                    Refused
+
+    broker ◀──▶ broker
+    Hello, Welcome, Confirm     who they are, proved by a secret that both know
+    Credit                      how many more messages may be sent over this connection
+    Digest, States, Missing     link-state flooding (landscape.py)
+    Said                        a packet of the routers: subscription forwarding (routing/packets)
+    Got                         a stream's acknowledgement, on its way to the origin
+    Asked, Told                 an explanation, hop by hop
+
+    either way                  Ping, Pong, Bye
+
+`id` is chosen by whoever asks and comes back with the answer. Predicates, patterns and
+advertisements travel as text. Times are microseconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+VERSION = 1
+
+
+class _Word(msgspec.Struct, frozen=True, tag=True, array_like=True, gc=False):
+    pass
+
+
+# ---- either way
+
+
+class Ping(_Word, frozen=True):
+    number: int
+
+
+class Pong(_Word, frozen=True):
+    number: int
+
+
+class Bye(_Word, frozen=True):
+    """The connection ends after this; `reason` is for people."""
+
+    reason: str
+
+
+class Credit(_Word, frozen=True):
+    """This many more messages may come: for a subscription (`id`), or over a link of brokers (0)."""
+
+    id: int
+    count: int
+
+
+# ---- who they are
+
+
+class Hello(_Word, frozen=True):
+    """The first word of whoever dials."""
+
+    version: int
+    role: str
+    """client or broker"""
+    name: str
+    """A client's name is its own choice: the numbers of its messages go on under it."""
+    token: str = ""
+    """What a client may do is known by it; brokers never send one."""
+    nonce: bytes = b""
+    """Of a broker: the other end proves that it knows the secret by signing this."""
+
+
+class Welcome(_Word, frozen=True):
+    """The answer to Hello."""
+
+    version: int
+    broker: str
+    identity: str = ""
+    """Whom the broker takes the client for; names are kept apart by it."""
+    published: int = 0
+    """The last number of a durable message that is stored for this client."""
+    keepalive_us: int = 0
+    """Who has heard nothing for this long closes; say Ping in time."""
+    nonce: bytes = b""
+    proof: bytes = b""
+
+
+class Confirm(_Word, frozen=True):
+    """A broker's own proof: the last word of the handshake between brokers."""
+
+    proof: bytes
+
+
+# ---- requests of clients
+
+
+class Subscribe(_Word, frozen=True):
+    id: int
+    predicate: str = ""
+    pattern: str = ""
+    """One of the two is given."""
+    durable: str = ""
+    """The name of a subscription that outlives the connection; within the client's identity."""
+    since: int | None = None
+    """Durable only: also what was published from this time on and is still kept; None: from now."""
+    group: str = ""
+    """Each message goes to one member of the group; with `durable` all share that subscription."""
+    credit: int = 1000
+    """The most messages that may be under way: unacknowledged, or not paid for by Credit."""
+    full: str = ""
+    """What happens when more than the bound wait: block, drop or end; empty: the broker's way."""
+
+
+class Unsubscribe(_Word, frozen=True):
+    id: int
+    forget: bool = False
+    """End a durable subscription for good, not only for now."""
+
+
+class Acknowledge(_Word, frozen=True):
+    """These positions of a durable subscription are dealt with."""
+
+    id: int
+    positions: tuple[int, ...]
+
+
+class Advertise(_Word, frozen=True):
+    """I publish nothing that this does not allow; constraints as in a predicate, one per entry."""
+
+    id: int
+    constraints: tuple[str, ...]
+
+
+class Unadvertise(_Word, frozen=True):
+    id: int
+
+
+class Quench(_Word, frozen=True):
+    """Tell me from now on (or no more) what anyone wants."""
+
+    id: int
+    on: bool
+
+
+class Explain(_Word, frozen=True):
+    """Where would this message go, published here, and why; `subscription`: why (not) there."""
+
+    id: int
+    attributes: str
+    subscription: str = ""
+
+
+class Show(_Word, frozen=True):
+    """The network as this broker sees it."""
+
+    id: int
+
+
+# ---- answers of brokers
+
+
+class Subscribed(_Word, frozen=True):
+    id: int
+    position: int = 0
+    """Of the last message of a durable subscription that was acknowledged."""
+
+
+class Unsubscribed(_Word, frozen=True):
+    id: int
+
+
+class Ended(_Word, frozen=True):
+    """The broker ends a subscription: bound, grants, or it was taken over by another client."""
+
+    id: int
+    reason: str
+
+
+class Published(_Word, frozen=True):
+    """All durable messages up to this number are stored, or were rejected."""
+
+    number: int
+
+
+class Rejected(_Word, frozen=True):
+    """A message that was not taken, and never will be."""
+
+    number: int
+    reason: str
+
+
+class Refused(_Word, frozen=True):
+    """No to a request."""
+
+    id: int
+    reason: str
+
+
+class Done(_Word, frozen=True):
+    id: int
+
+
+class Wanted(_Word, frozen=True):
+    """Somebody wants this, and nobody anything else; None: it is not known, so send everything."""
+
+    predicate: str | None
+
+
+class Item(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A message of a compound."""
+
+    attributes: str
+    publisher: str
+    number: int
+    time: int
+
+
+class Occurred(_Word, frozen=True):
+    """What a pattern waited for has happened."""
+
+    id: int
+    items: tuple[Item, ...]
+
+
+class Hop(msgspec.Struct, frozen=True, array_like=True):
+    """What one broker does with a message, and why."""
+
+    broker: str
+    came_from: str
+    delivers: tuple[tuple[str, str], ...]
+    """Subscription and the reason that it matches, or does not when it was asked for."""
+    sends: tuple[tuple[str, str], ...]
+    """Next broker and the reason."""
+
+
+class Explained(_Word, frozen=True):
+    id: int
+    hops: tuple[Hop, ...]
+    silent: tuple[str, ...] = ()
+    """Brokers that should have told and did not in time."""
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True):
+    """A broker on the map."""
+
+    broker: str
+    links: tuple[tuple[str, float], ...]
+    subscriptions: int
+    durable: int
+    reachable: bool
+
+
+class Shown(_Word, frozen=True):
+    id: int
+    places: tuple[Place, ...]
+
+
+# ---- between brokers
+
+
+class Durable(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A durable subscription, as all brokers know it."""
+
+    predicate: str
+    since: int
+    version: int
+    """A name that is used again has a larger one."""
+
+
+class State(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a broker says about itself, whole or (`base` > 0) as changes since number `base`."""
+
+    broker: str
+    epoch: str
+    number: int
+    base: int
+    links: tuple[tuple[str, float], ...]
+    """Always whole."""
+    wanted: tuple[str, ...] = ()
+    """Filters of live subscriptions, reduced; only where a routing scheme needs them."""
+    unwanted: tuple[str, ...] = ()
+    durable: dict[str, Durable] = {}
+    undurable: tuple[str, ...] = ()
+
+
+class Digest(_Word, frozen=True):
+    """What is known: broker, epoch and number. The other end sends what is newer there."""
+
+    known: tuple[tuple[str, str, int], ...]
+
+
+class States(_Word, frozen=True):
+    states: tuple[State, ...]
+
+
+class Missing(_Word, frozen=True):
+    """A change came for which the base is not here: send these whole."""
+
+    brokers: tuple[str, ...]
+
+
+class Said(_Word, frozen=True):
+    """A packet of the routing layer, encoded (packets.py)."""
+
+    packet: bytes
+
+
+class Got(_Word, frozen=True):
+    """`broker` has stored all of the stream from `origin` up to `number`; goes to the origin."""
+
+    origin: str
+    epoch: str
+    broker: str
+    number: int
+
+
+class Asked(_Word, frozen=True):
+    """Explain this message, as it would travel; `trail` as in a Forward."""
+
+    id: int
+    asker: str
+    came_from: str
+    attributes: str
+    subscription: str
+    trail: msgspec.Raw = msgspec.Raw(b"\xc0")
+
+
+class Told(_Word, frozen=True):
+    """A broker's answer to Asked; goes to the asker."""
+
+    id: int
+    asker: str
+    hop: Hop
+
+
+Word: TypeAlias = (
+    Ping
+    | Pong
+    | Bye
+    | Credit
+    | Hello
+    | Welcome
+    | Confirm
+    | Subscribe
+    | Unsubscribe
+    | Acknowledge
+    | Advertise
+    | Unadvertise
+    | Quench
+    | Explain
+    | Show
+    | Subscribed
+    | Unsubscribed
+    | Ended
+    | Published
+    | Rejected
+    | Refused
+    | Done
+    | Wanted
+    | Occurred
+    | Explained
+    | Shown
+    | Digest
+    | States
+    | Missing
+    | Said
+    | Got
+    | Asked
+    | Told
+)
