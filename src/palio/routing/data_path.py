@@ -80,10 +80,11 @@ class DataPath:
         table = self._current()
         return {self._buckets[interface].peer for interface in table.forward(message)}
 
-    def peers_of(self, texts: Sequence[bytes]) -> list[set[Peer]]:
-        """The same for many messages, which are JSON objects; InvalidValue if one is not."""
+    def peers_of(self, texts: Sequence[bytes]) -> list[list[Peer]]:
+        """The same for many messages, which are JSON objects; InvalidValue if one is not. Each
+        peer is there once, in an order that depends on nothing but what was said."""
         if len(texts) < BATCH_MIN or not self._needs_table(len(texts)):
-            return [self.peers(Message.from_json(text)) for text in texts]
+            return [sorted(self.peers(Message.from_json(text))) for text in texts]
         import pyarrow as pa
 
         rows = pa.record_batch([pa.array(texts, pa.string())], ["message"])
@@ -94,7 +95,7 @@ class DataPath:
         peer_of, found = self._peer_of, lists.values.to_pylist()
         ends = lists.offsets.to_pylist()
         return [
-            {peer_of[i] for i in found[start:end]}
+            list(dict.fromkeys([peer_of[i] for i in found[start:end]]))
             for start, end in pairwise(ends)
         ]
 

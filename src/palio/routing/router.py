@@ -132,7 +132,7 @@ class Router:
         message = message if isinstance(message, Message) else Message(message)
         return self._destinations(self._data_path.peers(message), source)
 
-    def matching(self, texts: Sequence[bytes]) -> list[set[Peer]]:
+    def matching(self, texts: Sequence[bytes]) -> list[list[Peer]]:
         """The peers of which a filter matches, for messages that are JSON objects; the router's own
         name is among them when a pattern waits for the message: `step` takes it then."""
         return self._data_path.peers_of(texts)
