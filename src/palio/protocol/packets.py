@@ -9,7 +9,8 @@
 
 A struct is the list of its fields. All of it is msgpack, and no text but that of patterns is parsed:
 a router that joins says thousands of filters at once. Reading what was written gives the same
-packet. Whatever is not a packet raises `BrokenFrame`, also when only the model finds it wrong.
+packet (of a pattern, what the language makes of its text). Whatever is not a packet raises
+`BrokenFrame`, also when only the model finds it wrong.
 
 An `Awaited` part is never sent: what is delegated is a whole pattern (routing/patterns/planning.py).
 """
