@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, auto
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -38,8 +38,12 @@ from palio.routing.topology import Topology
 
 WEIGHT_MIN, WEIGHT_MAX = 0.001, 1_000_000.0  # sums are exact whatever a million links weigh
 _WORD_BYTES = 1 << 20  # of text in one word of states, if it holds several
+_NUMBER_MAX = 1 << 62
 _CONTEST_US = 1_000_000
 _PARSED = 1 << 16  # texts that are remembered
+
+Changes: TypeAlias = dict[str, dict[Filter, bool]]
+"""For brokers the filters that they want now (True), or no longer."""
 
 
 class LandscapeSettings(msgspec.Struct, frozen=True):
@@ -128,7 +132,7 @@ class Landscape:
         self._wanted_news: dict[str, bool] = {}  # since the last flooded number
         self._durable_news: dict[str, Durable | None] = {}
         self._ages_us: int | None = None  # nobody ages before
-        self._changes: dict[str, dict[Filter, bool]] = {}
+        self._followers: list[Changes] = []
         self._edges: dict[tuple[str, str], float] = {}
         self._topology: Topology | None = None
         self._is_map_stale = False
@@ -197,6 +201,10 @@ class Landscape:
 
     def hear(self, state: State, now_us: int) -> Heard:
         """Take what came from a neighbour; `BrokenFrame` if it makes no sense."""
+        if not state.broker or not 0 <= state.base < state.number <= _NUMBER_MAX:
+            raise BrokenFrame(
+                f"a state of the broker {state.broker!r} with number {state.number} on {state.base}"
+            )
         if state.broker == self.me:
             self._hear_of_myself(state)
             return Heard()
@@ -332,9 +340,14 @@ class Landscape:
             for broker, known in sorted(self._records.items())
         )
 
-    def take_changes(self) -> dict[str, dict[Filter, bool]]:
-        """Filters that other brokers came to want (True) or no longer want since the last call."""
-        changes, self._changes = self._changes, {}
+    def follow(self) -> Changes:
+        """What others want and, from now on, every change of it. Whoever follows clears it."""
+        changes = {
+            broker: dict.fromkeys(known.filters, True)
+            for broker, known in self._records.items()
+            if known.filters and known is not self._mine
+        }
+        self._followers.append(changes)
         return changes
 
     # ---- within
@@ -420,8 +433,10 @@ class Landscape:
                     _toggle(changes, found, True)
         if changes:
             self.version += 1
-        if changes and broker != self.me:
-            known = self._changes.setdefault(broker, {})
+        if not changes or record is self._mine:
+            return
+        for follower in self._followers:
+            known = follower.setdefault(broker, {})
             for found, is_wanted in changes.items():
                 _toggle(known, found, is_wanted)
 
@@ -459,8 +474,6 @@ class Landscape:
 def _checked(state: State, known: _Record | None) -> dict[str, tuple[Filter, ...]]:
     """The filters that a state has, parsed; `BrokenFrame` if anything in it makes no sense."""
     place = f"the state of the broker {state.broker!r}"
-    if not state.broker or state.number <= 0 or not 0 <= state.base < state.number:
-        raise BrokenFrame(f"{place}: its number is {state.number}, on {state.base}")
     if state.is_faded and (state.base or state.links or state.wanted):
         raise BrokenFrame(f"{place}: it says that only durable facts are known, and more")
     for neighbour, weight in state.links:

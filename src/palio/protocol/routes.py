@@ -62,6 +62,7 @@ class Routes:
         """How many messages were dropped, by the reason."""
         self._me, self._scheme, self._landscape = me, scheme_name, landscape
         self._wanting = DataPath()
+        self._changes = landscape.follow()
         self._version = -1
         self._net: Topology | None = None
         self._hops: dict[str, str] = {}
@@ -199,8 +200,7 @@ class Routes:
         if self._version == self._landscape.version:
             return
         self._version = self._landscape.version
-        changes = self._landscape.take_changes()
-        for broker, news in changes.items():
+        for broker, news in self._changes.items():
             self._wanting.change(broker, news)
         net = self._landscape.topology()
         before = self._hops
@@ -210,15 +210,12 @@ class Routes:
             made = WAYS.get(self._scheme)
             self._ways = None if net is None or made is None else made(net, self._me)
         if self._demand is not None:
-            self._shift(self._demand, before, changes)
+            self._shift(self._demand, before)
+        self._changes.clear()
 
-    def _shift(
-        self,
-        demand: Demand,
-        before: Mapping[str, str],
-        changes: Mapping[str, Mapping[Filter, bool]],
-    ) -> None:
+    def _shift(self, demand: Demand, before: Mapping[str, str]) -> None:
         """Bring the demand up to date: who came and went, and what the others changed."""
+        changes = self._changes
         for broker in sorted(self._hops.keys() - before.keys()):
             demand.add(self._landscape.wanted(broker).filters)
         for broker in sorted(before.keys() - self._hops.keys()):
