@@ -290,6 +290,8 @@ class State(msgspec.Struct, frozen=True, array_like=True, gc=False):
     unwanted: tuple[str, ...] = ()
     durable: dict[str, Durable] = {}
     undurable: tuple[str, ...] = ()
+    is_faded: bool = False
+    """Only the durable facts are known still: nobody has heard of the broker for long. Whole."""
 
 
 class Digest(_Word, frozen=True):
