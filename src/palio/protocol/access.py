@@ -78,7 +78,7 @@ class Access(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         known: dict[str, Identity] = {}
-        for identity in self._identities():
+        for identity in self.identities():
             if known.setdefault(identity.name, identity) != identity:
                 raise PalioError(
                     f"the identity {identity.name!r} is there twice with different grants: "
@@ -91,7 +91,8 @@ class Access(msgspec.Struct, frozen=True):
                     "`printf %s TOKEN | sha256sum` prints it"
                 )
 
-    def _identities(self) -> Iterator[Identity]:
+    def identities(self) -> Iterator[Identity]:
+        """All that are named anywhere."""
         yield from self.tokens.values()
         yield from self.certificates.values()
         if self.anonymous is not None:

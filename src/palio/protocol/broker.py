@@ -22,12 +22,12 @@ from palio.errors import PalioError
 from palio.protocol.access import Identity
 from palio.protocol.clients import Clients
 from palio.protocol.deposit import Deposit
+from palio.protocol.effects import Effects, Output
 from palio.protocol.frames import BrokenFrame, Frames, Letter
 from palio.protocol.handshake import Answering, Dialling, answer, dial
 from palio.protocol.landscape import Landscape
 from palio.protocol.live import NETWORK, Live
 from palio.protocol.neighbours import Neighbours
-from palio.protocol.effects import Effects, Output
 from palio.protocol.routes import Routes
 from palio.protocol.settings import Settings
 from palio.protocol.store import Store

@@ -49,7 +49,7 @@ from palio.protocol.words import (
     Word,
 )
 from palio.routing import packets
-from palio.routing.patterns.language import parse_pattern
+from palio.routing.patterns.language import parse as parse_pattern
 
 if TYPE_CHECKING:
     from palio.protocol.broker import Broker, Link
@@ -133,7 +133,9 @@ class Clients:
             assert link.identity is not None
             identity = known.get(link.identity.name)
             if identity is None:
-                self._broker.hang_up(link, f"{link.identity.name!r} is no more among the identities")
+                self._broker.hang_up(
+                    link, f"{link.identity.name!r} is no more among the identities"
+                )
                 continue
             link.identity = identity
             for id, predicate in list(client.subscribed.items()):
@@ -387,7 +389,10 @@ class Clients:
         for fact in broker.landscape.durables():
             filters.update(dict.fromkeys(parse(fact.durable.predicate)))
         if not broker.settings.is_forwarding:
-            filters.update(dict.fromkeys(broker.routes.anyone_wants()))
+            others = broker.routes.anyone_wants()
+            if others is None:
+                return None
+            filters.update(dict.fromkeys(others))
         if len(filters) > WANTED_MAX:
             return None
         return str(reduce(Predicate(tuple(filters))))
@@ -402,10 +407,7 @@ class Clients:
             for id, predicate in client.subscribed.items()
             if predicate is not None and id not in client.durable
         ]
-        named += [
-            (name, parse(durable.predicate))
-            for name, durable in self.durables.items()
-        ]
+        named += [(name, parse(durable.predicate)) for name, durable in self.durables.items()]
         return [
             (name, why(predicate, message))
             for name, predicate in named

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SILENT_US = 2_000_000
 HOPS_MAX = 1000
-_NO_TRAIL = msgspec.Raw(b"\xc0")
+_NO_TRAIL = b"\xc0"
 
 
 class _Question:
@@ -83,7 +83,9 @@ class Explaining:
         message = Message.from_json(asked.attributes)
         sends = self._sends(asked, message)
         delivers = broker.clients.reasons(message, asked.subscription)
-        reason = "it wants the message" if broker.settings.is_forwarding else "the way to those that do"
+        reason = (
+            "it wants the message" if broker.settings.is_forwarding else "the way to those that do"
+        )
         hop = Hop(
             broker.name,
             asked.came_from,
@@ -92,10 +94,10 @@ class Explaining:
         )
         self._send(Told(asked.id, asked.asker, hop))
         for name, trail in sends:
-            onward = msgspec.structs.replace(asked, came_from=broker.name, trail=trail)
+            onward = msgspec.structs.replace(asked, came_from=broker.name, trail=msgspec.Raw(trail))
             broker.neighbours.say(name, onward)
 
-    def _sends(self, asked: Asked, message: Message) -> list[tuple[str, msgspec.Raw]]:
+    def _sends(self, asked: Asked, message: Message) -> list[tuple[str, bytes]]:
         broker = self._broker
         if broker.settings.is_forwarding:
             source = peer_of(asked.came_from) if asked.came_from else NOWHERE

@@ -24,8 +24,8 @@ import msgspec
 
 from palio.model.message import Message
 from palio.model.predicate import Filter
-from palio.protocol.frames import Deliver, letter_frame
 from palio.protocol.effects import Output
+from palio.protocol.frames import Deliver, letter_frame
 from palio.protocol.words import Ended, Item, Occurred
 from palio.routing.packets import (
     Joined,

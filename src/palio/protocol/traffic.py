@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from palio.errors import PalioError
 from palio.model.message import Message
 from palio.model.predicate import Filter
+from palio.protocol import outgoing
 from palio.protocol.access import check_publish
 from palio.protocol.frames import (
     BrokenFrame,
@@ -210,7 +211,9 @@ class Traffic:
         return routes.onward(parcel.trail, message, name_of(parcel.source))
 
     def _forward(self, name: str, parcel: Parcel, trail: bytes) -> None:
-        header = Forward(msgspec.Raw(trail), parcel.publisher, parcel.number, parcel.time, parcel.durable)
+        header = Forward(
+            msgspec.Raw(trail), parcel.publisher, parcel.number, parcel.time, parcel.durable
+        )
         frame = letter_frame(header, parcel.attributes, parcel.body)
         if self._broker.neighbours.send(name, frame):
             self.counts.forwarded += 1
@@ -228,7 +231,8 @@ class Traffic:
             groups.setdefault(parcel.publisher, []).append(i)
         for publisher, chosen in groups.items():
             letters = [
-                (p.number, p.time, p.attributes, p.body) for p in (parcels[i] for i in chosen)
+                outgoing.Letter(p.number, p.time, p.attributes, p.body)
+                for p in (parcels[i] for i in chosen)
             ]
             matches = [[_split(peer) for peer in found[i]] for i in chosen]
             taken = deposit.publish(publisher, letters, matches, self._broker.now_us)
@@ -304,7 +308,7 @@ class Traffic:
             self._store(held)
 
     def _hand_over(self, delivery: Delivery) -> None:
-        link, id = delivery.consumer
+        link, id = cast(tuple[int, int], delivery.consumer)
         message = delivery.message
         header = Deliver(
             (id,),
