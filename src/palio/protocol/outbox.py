@@ -15,13 +15,15 @@ from collections.abc import Iterator
 class Outbox:
     """Frames in the order of their numbers, bounded by count and bytes."""
 
-    __slots__ = ("_bytes", "_bytes_max", "_frames", "_messages_max")
+    __slots__ = ("_bytes", "_bytes_max", "_frames", "_messages_max", "stored")
 
     def __init__(self, messages_max: int, bytes_max: int) -> None:
         self._messages_max = messages_max
         self._bytes_max = bytes_max
         self._frames: deque[tuple[int, bytes]] = deque()
         self._bytes = 0
+        self.stored = 0
+        """The last number that is known to be stored."""
 
     def __len__(self) -> int:
         return len(self._frames)
@@ -40,6 +42,7 @@ class Outbox:
 
     def store(self, number: int) -> bool:
         """All up to this number are stored. True: one of them was here."""
+        self.stored = max(self.stored, number)
         frames = self._frames
         before = len(frames)
         while frames and frames[0][0] <= number:

@@ -208,6 +208,10 @@ class Session:
         """How many durable messages are not known to be stored."""
         return len(self._outbox)
 
+    def is_unstored(self, number: int) -> bool:
+        """Is the durable message with this number not known to be stored?"""
+        return number > self._outbox.stored
+
     def publish(self, attributes: bytes, body: bytes, now_us: int, durable: bool = True) -> int:
         """Send a message, and a durable one until it is stored. Gives its number."""
         if self.welcome is None:
@@ -278,14 +282,16 @@ class Session:
             return False
         return True
 
-    def acknowledge(self, id: int, position: int) -> bool:
-        """The application is done with a message. False: the subscription has ended."""
+    def is_subscribed(self, id: int) -> bool:
+        """Is it there, and not about to end?"""
         subscription = self._subscriptions.get(id)
-        if subscription is None or subscription.is_leaving:
-            return False
-        subscription.acknowledge(position)
-        self._due.add(id)
-        return True
+        return subscription is not None and not subscription.is_leaving
+
+    def acknowledge(self, id: int, position: int) -> None:
+        """The application is done with a message. Too late once the subscription has ended."""
+        if self.is_subscribed(id):
+            self._subscriptions[id].acknowledge(position)
+            self._due.add(id)
 
     def consumed(self, id: int, count: int = 1) -> None:
         """The application has taken so many messages: as many more may come."""
