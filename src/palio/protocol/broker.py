@@ -24,7 +24,7 @@ from palio.protocol.clients import Clients
 from palio.protocol.deposit import Deposit
 from palio.protocol.effects import Effects, Output
 from palio.protocol.frames import BrokenFrame, Frames, Letter
-from palio.protocol.handshake import Answering, Dialling, answer, dial
+from palio.protocol.handshake import NONCE_BYTES, Answering, Dialling, answer, dial
 from palio.protocol.landscape import Landscape
 from palio.protocol.live import NETWORK, Live
 from palio.protocol.neighbours import Neighbours
@@ -38,7 +38,6 @@ from palio.routing.router import Router
 
 _EPOCH = "broker/epoch"
 _NAME = "broker/name"
-NONCE_BYTES = 16
 
 
 class Link:
@@ -255,7 +254,7 @@ class Broker:
                 self.name,
                 link.identity.name,
                 self.deposit.last_number(link.publisher),
-                self.settings.keepalive_us,
+                3 * self.settings.keepalive_us,
             ),
         )
 
