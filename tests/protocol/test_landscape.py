@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from palio import parse
 from palio.errors import InvalidPredicate, InvalidTopology
 from palio.protocol.frames import BrokenFrame
-from palio.protocol.landscape import Fact, Landscape, LandscapeSettings
+from palio.protocol.landscape import Landscape, LandscapeSettings
+from palio.protocol.records import Fact
 from palio.protocol.words import Digest, Durable, State, States
 from tests.protocol.landscapes import SETTINGS, Network
 
@@ -275,14 +276,14 @@ def test_a_new_epoch_keeps_nothing_of_the_old_one() -> None:
 def test_a_broker_goes_on_above_what_is_said_of_its_past() -> None:
     me = Landscape("me", "mine", 0)
     assert me.news(5) is not None
-    heard = me.hear(whole("me", 900, epoch="mine", wanted=("x > 1",)), 6)
+    heard = me.hear(whole("me", 9_000_000, epoch="mine", wanted=("x > 1",)), 6)
     assert not heard.is_new
     assert me.news(7) is None  # it has just spoken
     assert me.deadline_us == 1_000_005
     state = me.news(1_000_005)
     assert state is not None
     assert (state.base, state.wanted) == (0, ())
-    assert state.number > 900
+    assert state.number > 9_000_000
     assert me.hear(state, 1_000_006) == (False, False, (), ())
     assert me.news(1_000_007) is None
 
@@ -321,6 +322,9 @@ def test_what_is_not_heard_ages_and_an_old_number_does_not_bring_it_back() -> No
     assert me.wanted("bob").filters == ()
     assert list(me.durables()) == [Fact("bob", "p", FACTS[0])]
     assert me.hear(said, 131) == (False, False, (), ())
+    third = Landscape("cy", "third", 0)  # who hears of it now knows that it does not know all
+    assert third.hear(me.whole(["bob"])[0].states[0], 131).added == (Fact("bob", "p", FACTS[0]),)
+    assert third.hear(whole("bob", 5, base=4), 131).is_missing
     assert me.hear(whole("bob", 5, base=4), 131).is_missing
     assert me.hear(msgspec.structs.replace(said, number=5), 132).is_new
     assert me.reachable("bob")

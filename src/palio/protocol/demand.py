@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from palio.model.language import FILTERS_MAX
 from palio.model.predicate import Filter, Predicate
 from palio.routing.poset import SUBSCRIPTIONS, Poset
 
-SAID_MAX = FILTERS_MAX  # filters of an answer: what parsers take
-COUNTED_MAX = 4 * SAID_MAX  # distinct filters that it is made of
+SAID_MAX = 1000  # filters of an answer; a client parses them in 0.1 s
+COUNTED_MAX = (
+    4096  # distinct filters that it is made of; their poset takes 0.7 s once, 0.1 ms a change
+)
 
 
 class Demand:
@@ -30,7 +31,8 @@ class Demand:
 
     def __init__(self) -> None:
         self._counts: dict[Filter, int] = {}
-        self._poset: Poset[Filter] | None = Poset(SUBSCRIPTIONS)
+        self._limit = COUNTED_MAX
+        self._poset: Poset[Filter] | None = None  # until somebody asks
         self._equal: dict[Filter, Filter] = {}  # to the one that is in the poset for it
         self._uses: dict[Filter, int] = {}  # of those in the poset
         self._answer: Predicate | None = None
@@ -59,18 +61,20 @@ class Demand:
         return self._answer
 
     def _roots(self) -> Predicate | None:
-        if self._poset is None and 2 * len(self._counts) <= COUNTED_MAX:  # not to and fro
+        if self._poset is None:
+            if len(self._counts) > self._limit:
+                return None
+            self._limit = COUNTED_MAX
             self._poset, self._equal, self._uses = Poset(SUBSCRIPTIONS), {}, {}
             for found in self._counts:
                 self._insert(found)
-        roots = set() if self._poset is None else self._poset.roots()
-        if self._poset is None or len(roots) > SAID_MAX:
-            return None
-        return Predicate(tuple(self._poset.ordered(roots)))
+        roots = self._poset.roots()
+        return Predicate(tuple(self._poset.ordered(roots))) if len(roots) <= SAID_MAX else None
 
     def _insert(self, found: Filter) -> None:
-        if len(self._counts) > COUNTED_MAX:
+        if self._poset is not None and len(self._counts) > self._limit:
             self._poset = None
+            self._limit = COUNTED_MAX // 2  # not to and fro
         if self._poset is not None:
             known = self._equal[found] = self._poset.insert(found)
             self._uses[known] = self._uses.get(known, 0) + 1

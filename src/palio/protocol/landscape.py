@@ -6,11 +6,7 @@
 
 A broker floods its own state under numbers that only grow; what is said later wins. Mostly it says
 what changed since the number before, and who has not got that asks for the whole. What is known of
-another broker has a standing:
-
-    LIVE    links, filters and facts     ──not heard for `age_us`──▶ AGED
-    FACTS   durable facts only, from the store or from somebody who knew no more
-    AGED    the same, and its number is used up: only a larger one brings the broker back
+a broker is its record (`records.py`); who was not heard for `age_us` is no longer on the map.
 
 The map has the links that both ends say, as far as they lead here. Durable facts never age: their
 broker takes them back, or an operator does (`forget`).
@@ -23,24 +19,29 @@ that not even the lives of a broker before and after a crash share one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from enum import Enum, auto
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from palio.errors import InvalidPredicate, InvalidTopology
-from palio.model.language import parse
+from palio.errors import InvalidTopology
 from palio.model.predicate import Filter, Predicate
 from palio.protocol.frames import BrokenFrame
+from palio.protocol.records import (
+    WEIGHT_MAX,
+    WEIGHT_MIN,
+    Fact,
+    Record,
+    Standing,
+    checked,
+    filters_of,
+    toggle,
+)
 from palio.protocol.words import Digest, Durable, Place, State, States
 from palio.routing.topology import Topology
 
-WEIGHT_MIN, WEIGHT_MAX = 0.001, 1_000_000.0  # sums are exact whatever a million links weigh
 _WORD_BYTES = 1 << 20  # of text in one word of states, if it holds several
 _NUMBER_MAX = 1 << 62
 _CONTEST_US = 1_000_000
-_PARSED = 1 << 16  # texts that are remembered
 
 Changes: TypeAlias = dict[str, dict[Filter, bool]]
 """For brokers the filters that they want now (True), or no longer."""
@@ -53,14 +54,6 @@ class LandscapeSettings(msgspec.Struct, frozen=True):
     """Who was not heard for so long is not on the map."""
 
 
-class Fact(NamedTuple):
-    """A durable subscription that a broker has."""
-
-    broker: str
-    name: str
-    durable: Durable
-
-
 class Heard(NamedTuple):
     """What a state was to the landscape."""
 
@@ -70,36 +63,6 @@ class Heard(NamedTuple):
     """It is a change on something that is not here: ask for the whole."""
     removed: tuple[Fact, ...] = ()
     added: tuple[Fact, ...] = ()
-
-
-class _Standing(Enum):
-    LIVE = auto()
-    FACTS = auto()
-    AGED = auto()
-
-
-class _Record:
-    """What is known of one broker."""
-
-    __slots__ = "durable", "epoch", "filters", "heard_us", "links", "number", "standing", "wanted"
-
-    def __init__(self, epoch: str, number: int, standing: _Standing) -> None:
-        self.epoch, self.number, self.standing = epoch, number, standing
-        self.heard_us = 0
-        self.links: dict[str, float] = {}
-        self.wanted: dict[str, tuple[Filter, ...]] = {}
-        self.filters: dict[Filter, int] = {}  # how many texts mean it
-        self.durable: dict[str, Durable] = {}
-
-    def is_older(self, state: State) -> bool:
-        """Does this state say more than is known?"""
-        said, known = (state.number, state.epoch), (self.number, self.epoch)
-        fills = self.standing is _Standing.FACTS and not state.is_faded
-        return said > known or (said == known and fills)
-
-    def has_base(self, state: State) -> bool:
-        is_same = (self.number, self.epoch) == (state.base, state.epoch)
-        return is_same and self.standing is _Standing.LIVE
 
 
 class Landscape:
@@ -124,7 +87,7 @@ class Landscape:
         """Grows when the map or anybody's filters may have changed."""
         self._settings = settings or LandscapeSettings()
         self._number = number
-        self._mine = _Record(epoch, 0, _Standing.LIVE)
+        self._mine = Record(epoch, 0, Standing.LIVE)
         self._records = {me: self._mine}
         self._flooded_us: int | None = None
         self._whole_us: int | None = 0  # when to say everything
@@ -156,7 +119,7 @@ class Landscape:
         """Filters that live subscriptions here ask for, reduced, and those that none does now."""
         mine = self._mine.wanted
         gone = [text for text in dict.fromkeys(remove) if text in mine]
-        new = {text: _parsed(text) for text in add if text not in mine or text in gone}
+        new = {text: filters_of(text) for text in add if text not in mine or text in gone}
         # what comes and goes again stays in the news: `whole` may have told it to somebody meanwhile
         self._wanted_news.update(dict.fromkeys(gone, False))
         self._wanted_news.update(dict.fromkeys(new, True))
@@ -170,7 +133,7 @@ class Landscape:
         if durable is None:
             del mine[name]
         else:
-            _parsed(durable.predicate)
+            filters_of(durable.predicate)
             mine[name] = durable
         self._durable_news[name] = durable
 
@@ -213,14 +176,14 @@ class Landscape:
             return Heard()
         if state.base and (known is None or not known.has_base(state)):
             return Heard(is_missing=True)
-        standing = _Standing.FACTS if state.is_faded else _Standing.LIVE
+        standing = Standing.FACTS if state.is_faded else Standing.LIVE
         return self._take(state, standing, now_us)
 
     def restore(self, state: State) -> None:
         """Know durable facts again that were kept over a restart (`facts`)."""
         known = self._records.get(state.broker)
         if state.broker != self.me and (known is None or known.is_older(state)):
-            self._take(_faded(state), _Standing.FACTS, 0)
+            self._take(_faded(state), Standing.FACTS, 0)
 
     def forget(self, broker: str, now_us: int) -> tuple[State, tuple[Fact, ...]]:
         """An operator says that a broker is gone for good: the state to flood, the facts that go.
@@ -233,7 +196,7 @@ class Landscape:
             raise InvalidTopology(f"the broker {broker!r} cannot be forgotten: {why}")
         number = max(known.number + 1, now_us)
         state = State(broker, known.epoch, number, 0, (), is_faded=True)
-        return state, self._take(state, _Standing.FACTS, now_us).removed
+        return state, self._take(state, Standing.FACTS, now_us).removed
 
     def wake(self, now_us: int) -> None:
         """Let age what was not heard for long."""
@@ -241,12 +204,12 @@ class Landscape:
             return
         self._ages_us = None
         for broker, record in self._records.items():
-            if record.standing is not _Standing.LIVE or record is self._mine:
+            if record.standing is not Standing.LIVE or record is self._mine:
                 continue
             if now_us < record.heard_us + self._settings.age_us:
                 self._watch(record)
                 continue
-            record.standing, record.links = _Standing.AGED, {}
+            record.standing, record.links = Standing.AGED, {}
             self._change_wanted(broker, record, tuple(record.wanted), {})
             self._change_map()
 
@@ -262,7 +225,7 @@ class Landscape:
         same number is welcome."""
         return Digest(
             tuple(
-                (broker, known.epoch, known.number - (known.standing is _Standing.FACTS))
+                (broker, known.epoch, known.number - (known.standing is Standing.FACTS))
                 for broker, known in self._records.items()
                 if known.number
             )
@@ -369,68 +332,37 @@ class Landscape:
             said_us = self._flooded_us
             self._whole_us = 0 if said_us is None else said_us + _CONTEST_US
 
-    def _take(self, state: State, standing: _Standing, now_us: int) -> Heard:
+    def _take(self, state: State, standing: Standing, now_us: int) -> Heard:
         """Make a state that is checked to be newer the known one."""
         broker, known = state.broker, self._records.get(state.broker)
-        new = _checked(state, known)
+        new = checked(state, known)
         if known is None:
-            known = self._records[broker] = _Record(state.epoch, 0, standing)
-        if state.base:
-            unwanted = [text for text in state.unwanted if text in known.wanted]
-            gone = [name for name in state.undurable if name in known.durable]
-        else:
-            unwanted = [text for text in known.wanted if text not in new]
-            gone = [name for name in known.durable if name not in state.durable]
-        if known.epoch != state.epoch:  # a new disk: nothing of the old one goes on
-            gone = list(known.durable)
-        removed = [Fact(broker, name, known.durable.pop(name)) for name in gone]
-        for name, durable in state.durable.items():
-            before = known.durable.get(name)
-            if before is not None and before != durable:
-                removed.append(Fact(broker, name, before))
-        added = tuple(
-            Fact(broker, name, durable)
-            for name, durable in state.durable.items()
-            if known.durable.get(name) != durable
-        )
-        known.durable.update(state.durable)
-        self._change_wanted(broker, known, unwanted, new)
+            known = self._records[broker] = Record(state.epoch, 0, standing)
+        gone = state.unwanted if state.base else [text for text in known.wanted if text not in new]
+        removed, added = known.tell(state)
+        self._change_wanted(broker, known, gone, new)
         links = dict(state.links)
         if links != known.links:
             known.links = links
             self._change_map()
         known.epoch, known.number, known.standing = state.epoch, state.number, standing
         known.heard_us = now_us
-        if standing is _Standing.LIVE:
+        if standing is Standing.LIVE:
             self._watch(known)
-        return Heard(True, False, tuple(removed), added)
+        return Heard(True, False, removed, added)
 
-    def _watch(self, record: _Record) -> None:
+    def _watch(self, record: Record) -> None:
         ages = record.heard_us + self._settings.age_us
         self._ages_us = ages if self._ages_us is None else min(self._ages_us, ages)
 
     def _change_wanted(
         self,
         broker: str,
-        record: _Record,
+        record: Record,
         gone: Iterable[str],
         new: Mapping[str, tuple[Filter, ...]],
     ) -> None:
-        changes: dict[Filter, bool] = {}
-        for text in gone:
-            for found in record.wanted.pop(text):
-                record.filters[found] -= 1
-                if not record.filters[found]:
-                    del record.filters[found]
-                    _toggle(changes, found, False)
-        for text, filters in new.items():
-            if text in record.wanted:
-                continue
-            record.wanted[text] = filters
-            for found in filters:
-                record.filters[found] = record.filters.get(found, 0) + 1
-                if record.filters[found] == 1:
-                    _toggle(changes, found, True)
+        changes = record.want(gone, new)
         if changes:
             self.version += 1
         if not changes or record is self._mine:
@@ -438,7 +370,7 @@ class Landscape:
         for follower in self._followers:
             known = follower.setdefault(broker, {})
             for found, is_wanted in changes.items():
-                _toggle(known, found, is_wanted)
+                toggle(known, found, is_wanted)
 
     def _change_map(self) -> None:
         self._is_map_stale = True
@@ -467,40 +399,12 @@ class Landscape:
             *(broker, known.epoch, known.number, 0, tuple(known.links.items())),
             wanted=tuple(known.wanted),
             durable=dict(known.durable),
-            is_faded=known.standing is not _Standing.LIVE,
+            is_faded=known.standing is not Standing.LIVE,
         )
-
-
-def _checked(state: State, known: _Record | None) -> dict[str, tuple[Filter, ...]]:
-    """The filters that a state has, parsed; `BrokenFrame` if anything in it makes no sense."""
-    place = f"the state of the broker {state.broker!r}"
-    if state.is_faded and (state.base or state.links or state.wanted):
-        raise BrokenFrame(f"{place}: it says that only durable facts are known, and more")
-    for neighbour, weight in state.links:
-        if neighbour == state.broker or not WEIGHT_MIN <= weight <= WEIGHT_MAX:
-            raise BrokenFrame(f"{place}: a link to {neighbour!r} of weight {weight!r}")
-    before = known.wanted if known else {}
-    try:
-        for durable in state.durable.values():
-            _parsed(durable.predicate)
-        return {text: before.get(text) or _parsed(text) for text in state.wanted}
-    except InvalidPredicate as error:
-        raise BrokenFrame(f"{place}: {error}") from None
-
-
-@lru_cache(_PARSED)
-def _parsed(text: str) -> tuple[Filter, ...]:
-    return parse(text).filters
 
 
 def _faded(state: State) -> State:
     return msgspec.structs.replace(state, links=(), wanted=(), is_faded=True)
-
-
-def _toggle(changes: dict[Filter, bool], found: Filter, is_wanted: bool) -> None:
-    """Note that a filter came or went; both of it is nothing."""
-    if changes.pop(found, is_wanted) is is_wanted:
-        changes[found] = is_wanted
 
 
 def _text_bytes(state: State) -> int:

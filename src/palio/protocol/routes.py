@@ -180,18 +180,13 @@ class Routes:
         if self._net is None:
             return None
         known = as_message(message)
-        wanting = {broker for broker in self.interested(known) if broker in self._net}
-        reasons = {
-            broker: Predicate((found,))
-            for broker in sorted(wanting | {self._me})
-            for found in self._first(broker, known)
-        }
+        reasons: dict[str, Predicate] = {}
+        for broker in sorted((self.interested(known) & self._hops.keys()) | {self._me}):
+            filters = self._landscape.wanted(broker).filters
+            reason = next((found for found in filters if found.matches(known)), None)
+            if reason is not None:
+                reasons[broker] = Predicate((reason,))
         return scheme(self._scheme, self._net, reasons).deliver(source or self._me, known)
-
-    def _first(self, broker: str, message: Message) -> list[Filter]:
-        """The first filter of a broker that matches, if there is one."""
-        found = (f for f in self._landscape.wanted(broker).filters if f.matches(message))
-        return [f for f in [next(found, None)] if f is not None]
 
     # ---- following the landscape
 
