@@ -341,10 +341,12 @@ class Deposit:
         if queue is None:
             return
         self._now_us = now_us
-        self._counts.acknowledged += queue.acknowledge(positions)
+        count = queue.acknowledge(positions)
         self._ready[queue] = None
-        self._vault.loose[queue] = None
-        self._loosen()
+        if count:
+            self._counts.acknowledged += count
+            self._vault.loose[queue] = None
+            self._loosen()
 
     def pay(self, consumer: Hashable, credit: int) -> None:
         """A client takes this many more messages at a time."""
