@@ -176,11 +176,11 @@ class World:
             batch = held[: self.random.choice([1, 5, 100])]
             facts = deposit.subscriptions()
             keys = [
-                [
+                tuple(
                     (fact.broker, fact.name)
                     for fact in facts
                     if selects(fact.durable.predicate, json.loads(letter.attributes)["x"])
-                ]
+                )
                 for letter in batch
             ]
             before = deposit.statistics().duplicates
