@@ -24,7 +24,7 @@ it, under one position.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import msgspec
 
@@ -32,13 +32,15 @@ from palio.errors import PalioError
 from palio.protocol.bounds import Bounds
 from palio.protocol.frames import Carry, Target
 from palio.protocol.journal import Journal, Message
-from palio.protocol.known import Fact, Known, Matching
+from palio.protocol.known import Fact, Known, Matching, Ways
 from palio.protocol.outgoing import Delivery, Ended, Letter, Outgoing, Statistics
 from palio.protocol.queues import Full, Queue
 from palio.protocol.store import Store
 from palio.protocol.streams import Arrival, Inbound, Outbound
 from palio.protocol.vault import Sealed, Vault
 from palio.protocol.words import Durable, Got
+
+_WAYS_MAX = 10_000
 
 
 class Deposit:
@@ -59,6 +61,7 @@ class Deposit:
         self._lazy_us: int | None = now_us + self._bounds.lazy_us
         self._is_settling = False
         self._sweep_us = now_us + self._bounds.sweep_us
+        self._ways: dict[tuple[tuple[str, str], ...], Ways] = {}
         # news of subscriptions since the last seal
         self._created: list[str] = []
         self._ended: list[Ended] = []
@@ -83,7 +86,7 @@ class Deposit:
         self,
         publisher: str,
         letters: Sequence[Letter],
-        matches: Sequence[Collection[tuple[str, str]]],
+        matches: Sequence[tuple[tuple[str, str], ...]],
         now_us: int,
     ) -> int:
         """Store new messages, each for the (broker, name) that it matches.
@@ -93,18 +96,19 @@ class Deposit:
         """
         self._now_us = now_us
         row = self._vault.publishers.row(publisher)
-        known, stored_us = self._vault.known, self._journal.clock(now_us)
+        stored_us = self._journal.clock(now_us)
         before, taken = row.number, 0
         for (number, time, attributes, body), keys in zip(letters, matches, strict=True):
             if number <= row.number:
                 self._counts.duplicates += 1
                 taken += 1
                 continue
-            found = [k for key in keys if (k := known.get(key)) is not None and k.cursor is None]
-            if self._must_wait(found):
+            ways = self._ways.get(keys) or self._find_ways(keys)
+            if ways.is_full or self._journal.bytes >= self._bounds.journal_bytes:
+                self._block(ways)
                 break
             message = Message(publisher, number, time, attributes, body, stored_us, True)
-            self._store_message(message, found)
+            self._store_message(message, ways)
             row.number = number
             taken += 1
         if row.number > before:
@@ -116,47 +120,44 @@ class Deposit:
             self._answers[publisher] = row.safe
         return taken
 
-    def _must_wait(self, found: list[Known]) -> bool:
-        """Something is full that a message must go to."""
-        is_full = self._journal.bytes >= self._bounds.journal_bytes
-        if is_full:
+    def _find_ways(self, keys: tuple[tuple[str, str], ...]) -> Ways:
+        """Where a message goes that matches these, but those that a replay still gives it to."""
+        known = self._vault.known
+        found = [k for key in keys if (k := known.get(key)) is not None and k.cursor is None]
+        if len(self._ways) >= _WAYS_MAX:
+            self._ways.clear()
+        ways = self._ways[keys] = Ways.of(found)
+        return ways
+
+    def _block(self, ways: Ways) -> None:
+        """Remember what is full, so that it is noticed when it has room."""
+        self._blocked.update(dict.fromkeys(d for d in ways.destinations if d.is_full))
+        if self._journal.bytes >= self._bounds.journal_bytes:
             self._blocked[self._journal] = None
             self._loosen()  # so that it is swept soon
-        for known in found:
-            if known.destination.is_full:
-                self._blocked[known.destination] = None
-                is_full = True
-        return is_full
 
-    def _store_message(self, message: Message, found: list[Known]) -> None:
+    def _store_message(self, message: Message, ways: Ways) -> None:
         """Put a message published here into the journal, queues and streams."""
-        journal, pushed = self._journal, self._vault.pushed
-        labels: dict[Outbound, tuple[str, ...]] = {}
-        queues = []
-        for k in found:
-            destination = k.destination
-            if isinstance(destination, Queue):
-                queues.append((destination, k))
-            else:
-                labels[destination] = labels.get(destination, ()) + k.labels
-        position, size = journal.append(message, len(queues) + len(labels))
+        pushed = self._vault.pushed
+        position, size = self._journal.append(message, len(ways.destinations))
         self._counts.published += 1
-        for stream, names in labels.items():
-            stream.push(position, names)
+        for stream, labels in ways.streams:
+            stream.push(position, labels)
             pushed[stream] = None
-        for queue, k in queues:
+        for queue in ways.queues:
             queue.push(position, size)
             pushed[queue] = None
             if queue.full is not Full.BLOCK:
-                self._check(queue, k)
+                self._check(queue)
 
-    def _check(self, queue: Queue, known: Known) -> None:
+    def _check(self, queue: Queue) -> None:
         """A queue that does not block got one more: it may have dropped one, or be too long."""
         if queue.full is Full.DROP:
             self._vault.loose[queue] = None
             self._loosen()
         elif queue.is_over:
             self._counts.ended += 1
+            known = self._vault.known[self.broker, queue.name]
             self._end(known, f"more than {self._bounds.queue} messages or their bytes waited")
 
     def arrive(
@@ -174,17 +175,19 @@ class Deposit:
             self._got[inbound] = None
         if inbound.expected != expected:
             self._progress(inbound)
-        self._accept(inbound)
+        if inbound.turn is not None:
+            self._accept(inbound)
 
     def _accept(self, inbound: Inbound) -> None:
         """Store what comes next in a stream, as far as there is room for it."""
         self._stalled.pop(inbound, None)
-        queues = self._vault.queues
         while (arrival := inbound.turn) is not None:
-            found = [q for name in arrival.labels if (q := queues.get(name)) is not None]
-            if any(queue.is_full for queue in found):
-                self._stalled[inbound] = None
-                return
+            queues = self._vault.queues
+            found = [queues[name] for name in arrival.labels if name in queues]
+            for queue in found:
+                if queue.is_full:
+                    self._stalled[inbound] = None
+                    return
             inbound.accept()
             self._progress(inbound)
             self._counts.arrived += 1
@@ -192,23 +195,17 @@ class Deposit:
                 self._store_arrival(arrival, found)
 
     def _store_arrival(self, arrival: Arrival, found: list[Queue]) -> None:
-        carry, journal = arrival.carry, self._journal
-        stored_us = journal.clock(self._now_us)
+        carry, attributes, body = arrival.carry, arrival.attributes, arrival.body
+        stored_us = self._journal.clock(self._now_us)
         message = Message(
-            carry.publisher,
-            carry.number,
-            carry.time,
-            arrival.attributes,
-            arrival.body,
-            stored_us,
-            False,
+            carry.publisher, carry.number, carry.time, attributes, body, stored_us, False
         )
-        position, size = journal.append(message, len(found))
+        position, size = self._journal.append(message, len(found))
         for queue in found:
             queue.push(position, size)
             self._vault.pushed[queue] = None
             if queue.full is not Full.BLOCK:
-                self._check(queue, self._vault.known[self.broker, queue.name])
+                self._check(queue)
 
     def _progress(self, inbound: Inbound) -> None:
         self._vault.is_dirty = True
@@ -278,6 +275,7 @@ class Deposit:
         cursor = self._journal.since(fact.durable.since)
         known = self._vault.open(msgspec.structs.replace(fact, cursor=cursor))
         known.matching = matching
+        self._ways.clear()
         if isinstance(known.destination, Outbound) and known.destination.subscriptions == 1:
             known.destination.reach(fact.broker in self._reachable)
         self._replay(known)
@@ -293,11 +291,13 @@ class Deposit:
         self._vault.is_dirty = True
         if known.cursor is None:
             del self._vault.replays[key]
+            self._ways.clear()
         if isinstance(destination, Queue) and destination.full is not Full.BLOCK:
-            self._check(destination, known)
+            self._check(destination)
 
     def _forget(self, known: Known) -> None:
         self._vault.forget(known)
+        self._ways.clear()
         self._loosen()
 
     def _end(self, known: Known, reason: str) -> None:
@@ -341,10 +341,12 @@ class Deposit:
         if queue is None:
             return
         self._now_us = now_us
-        self._counts.acknowledged += queue.acknowledge(positions)
+        count = queue.acknowledge(positions)
         self._ready[queue] = None
-        self._vault.loose[queue] = None
-        self._loosen()
+        if count:
+            self._counts.acknowledged += count
+            self._vault.loose[queue] = None
+            self._loosen()
 
     def pay(self, consumer: Hashable, credit: int) -> None:
         """A client takes this many more messages at a time."""

@@ -91,6 +91,15 @@ class _Batch:
     def end(self) -> int:
         return self.first + len(self.counts)
 
+    def close(self, size: int) -> None:
+        """Sum up what was gathered."""
+        messages = [message for message in self.messages or () if message is not None]
+        self.begins_us, self.ends_us = messages[0].stored, messages[-1].stored
+        self.has_origin = any(message.is_origin for message in messages)
+        self.references = sum(self.counts)
+        self.present = len(messages)
+        self.bytes = size
+
 
 class _Verdict(Enum):
     KEEP = 0
@@ -124,6 +133,8 @@ class Journal:
         if self._batches:
             self._time_us = self._batches[-1].ends_us
         self._open = _Batch(next)
+        self._open_bytes = 0
+        self._gather = self._messages(self._open).append
         self._batches.append(self._open)
         self._firsts = [batch.first for batch in self._batches]
         self._last = self._open  # where something was found the last time
@@ -141,7 +152,7 @@ class Journal:
         return batch
 
     def __len__(self) -> int:
-        return sum(batch.present for batch in self._batches)
+        return sum(batch.present for batch in self._batches) + len(self._open.counts)
 
     def clock(self, now_us: int) -> int:
         """The time of storing: now, or the last one if the clock went back."""
@@ -150,31 +161,27 @@ class Journal:
 
     def append(self, message: Message, references: int) -> tuple[int, int]:
         """Take a message that this many refer to. Its position and its size in bytes."""
-        batch = self._open
-        assert batch.messages is not None
         size = (
             len(message.attributes) + len(message.body) + len(message.publisher) + _OVERHEAD_BYTES
         )
-        if not batch.messages:
-            batch.begins_us = message.stored
-        batch.messages.append(message)
+        batch = self._open
+        self._gather(message)
         batch.counts.append(references)
         batch.sizes.append(size)
-        batch.references += references
-        batch.present += 1
-        batch.bytes += size
-        batch.ends_us = message.stored
-        if message.is_origin:
-            batch.has_origin = True
         self.bytes += size
+        self._open_bytes += size
         position = self.next
         self.next = position + 1
-        if batch.bytes >= BATCH_BYTES or len(batch.counts) >= BATCH_COUNT:
+        if self._open_bytes >= BATCH_BYTES or len(batch.counts) >= BATCH_COUNT:
             self._begin()
         return position, size
 
     def _begin(self) -> None:
+        """Close the open batch, and open the next one."""
+        self._open.close(self._open_bytes)
+        self._open_bytes = 0
         self._open = _Batch(self.next)
+        self._gather = self._messages(self._open).append
         self._batches.append(self._open)
         self._firsts.append(self.next)
 
@@ -212,13 +219,13 @@ class Journal:
 
     def since(self, time_us: int) -> int:
         """The position of the first message that was stored at this time or later."""
-        at = len(self._batches)
-        while at and (not self._batches[at - 1].counts or self._batches[at - 1].ends_us >= time_us):
-            at -= 1
-        if at == len(self._batches) or not self._batches[at].counts:
+        if self._time_us < time_us:
             return self.next
+        at = len(self._batches) - 1  # the open one is looked into
+        while at and self._batches[at - 1].ends_us >= time_us:
+            at -= 1
         batch = self._batches[at]
-        if batch.begins_us >= time_us:
+        if batch.is_stored and batch.begins_us >= time_us:
             return batch.first
         messages = self._messages(batch)
         times = [message.stored if message else 0 for message in messages]
@@ -235,7 +242,7 @@ class Journal:
                 return [], self.next
             batch = self._batches[at + 1]
         position = max(position, batch.first)
-        if not batch.has_origin:
+        if batch.is_stored and not batch.has_origin:
             return [], batch.end
         messages = self._messages(batch)[position - batch.first :]
         found = [(n, m) for n, m in enumerate(messages, position) if m is not None and m.is_origin]

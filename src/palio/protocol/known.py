@@ -88,3 +88,30 @@ class Known:
             else:
                 self.destination.push(position, self.labels)
         self.cursor = after if after < journal.next else None
+
+
+class Ways:
+    """Where messages go that match the same subscriptions."""
+
+    __slots__ = ("destinations", "queues", "streams")
+
+    def __init__(self, queues: list[Queue], streams: dict[Outbound, tuple[str, ...]]) -> None:
+        self.queues = queues
+        self.streams = list(streams.items())
+        self.destinations: list[Queue | Outbound] = [*queues, *streams]
+
+    @classmethod
+    def of(cls, found: list[Known]) -> Ways:
+        queues: list[Queue] = []
+        streams: dict[Outbound, tuple[str, ...]] = {}
+        for known in found:
+            destination = known.destination
+            if isinstance(destination, Queue):
+                queues.append(destination)
+            else:
+                streams[destination] = streams.get(destination, ()) + known.labels
+        return cls(queues, streams)
+
+    @property
+    def is_full(self) -> bool:
+        return any(destination.is_full for destination in self.destinations)

@@ -21,7 +21,7 @@ class Letter(NamedTuple):
     body: bytes
 
 
-class Delivery(NamedTuple):
+class Delivery(msgspec.Struct, frozen=True, gc=False):
     """A message for a consumer of a subscription, to be acknowledged by its position."""
 
     consumer: Hashable

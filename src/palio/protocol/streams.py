@@ -20,7 +20,7 @@ comes from before it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from palio.protocol.bounds import Bounds
 from palio.protocol.frames import Carry, Target
@@ -135,7 +135,7 @@ class Outbound:
         self._go_back()
 
 
-class Arrival(NamedTuple):
+class Arrival(msgspec.Struct, frozen=True, gc=False):
     """A carried message and the part of it that is for this broker."""
 
     carry: Carry
