@@ -417,7 +417,7 @@ class Session:
                 happenings.append(word)
             case words.Occurred(id):
                 if (subscription := self._subscriptions.get(id)) and not subscription.is_leaving:
-                    subscription.admit_compound()
+                    subscription.admit_live()
                     happenings.append(word)
             case words.Wanted(text):
                 self._wanted = _parse_wanted(text) if self._quench is not None else None

@@ -1,10 +1,11 @@
 """A subscription as a session keeps it, over all its connections.
 
     durable   receipts say what the application has; acknowledgements make room for more
-    live      credit ──broker sends──▶ waiting ──host consumes──▶ owed ──Credit──▶ credit
+    live      allowed ──broker sends──▶ waiting ──host consumes──▶ ... ──Credit──▶ allowed
 
-waiting + owed + what the broker may still send is never more than the credit that was asked for
-(one more after a reconnect into a full queue, because nobody can ask for no credit).
+waiting + allowed is never more than the credit that was asked for, and one for each reconnect into
+a full queue, because nobody can subscribe with no credit; that is made up for as soon as there is
+room.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from palio.protocol.receipts import Receipts
 class Standing:
     """What is kept of one subscription."""
 
-    __slots__ = ("_owed", "_receipts", "_waiting", "_word", "forget", "is_leaving")
+    __slots__ = ("_allowed", "_receipts", "_waiting", "_word", "forget", "is_leaving")
 
     def __init__(self, word: words.Subscribe, receipts_max: int) -> None:
         memory = max(receipts_max, 4 * word.credit)
         self._word = word
         self._receipts = Receipts(memory) if word.durable else None
         self._waiting = 0
-        self._owed = 0
+        self._allowed = word.credit
         self.is_leaving = False
         self.forget = False
 
@@ -46,21 +47,27 @@ class Standing:
             return self._receipts.is_due
         return self._owed * 2 >= self._word.credit
 
+    @property
+    def _owed(self) -> int:
+        """Live: what may come on top of what is allowed."""
+        return self._word.credit - self._waiting - self._allowed
+
     def admit(self, header: Deliver) -> bool:
         """A message came. False: the application has had it."""
         if self._receipts is not None:
             return self._receipts.is_new(header.position, header.number)
-        self._waiting += 1
+        self.admit_live()
         return True
 
-    def admit_compound(self) -> None:
+    def admit_live(self) -> None:
+        """A message or a compound came that nobody acknowledges."""
         self._waiting += 1
+        self._allowed -= 1
 
     def consume(self, count: int) -> None:
         """The application has taken so many messages."""
         if self._receipts is None:
             self._waiting -= count
-            self._owed += count
 
     def acknowledge(self, position: int) -> None:
         """The application is done with a message."""
@@ -71,12 +78,13 @@ class Standing:
         """What is due; it counts as said."""
         if self._receipts is not None:
             return words.Acknowledge(self._word.id, self._receipts.take())
-        owed, self._owed = self._owed, 0
+        owed = self._owed
+        self._allowed += owed
         return words.Credit(self._word.id, owed)
 
     def restated(self) -> words.Subscribe:
         """For a new connection: what waits here is not to come on top of the credit."""
-        self._owed = 0
         if self._receipts is not None:
             return self._word
-        return msgspec.structs.replace(self._word, credit=max(1, self._word.credit - self._waiting))
+        self._allowed = max(1, self._word.credit - self._waiting)
+        return msgspec.structs.replace(self._word, credit=self._allowed)

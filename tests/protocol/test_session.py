@@ -1,0 +1,445 @@
+"""The client's session against the stand-in broker, over connections that are cut at any byte."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+
+import pytest
+
+import palio
+from palio.errors import InvalidValue, NetworkError
+from palio.protocol import words
+from palio.protocol.frames import Deliver, Forward, Frames, Limits, letter_frame, word_frame
+from palio.protocol.session import Arrival, Closing, Happening, Session, Settings
+from tests.protocol.stand_in import StandIn
+
+WELCOME = word_frame(words.Welcome(words.VERSION, "b", "ann", 0, 3_000_000))
+
+
+def said(session: Session) -> list[object]:
+    """What the session wants to write, read back."""
+    return list(Frames().feed(b"".join(session.take())))
+
+
+def ready(session: Session | None = None, now_us: int = 0) -> Session:
+    session = session or Session("c")
+    session.opened(now_us)
+    session.receive(WELCOME, now_us)
+    session.take()
+    return session
+
+
+def deliver(id: int, position: int, number: int, again: bool = False) -> bytes:
+    return letter_frame(Deliver((id,), position, "p", number, 0, again), b'{"x":1}', b"")
+
+
+class TestHandshake:
+    def test_hello_is_first_and_alone(self) -> None:
+        session = Session("desk", "secret")
+        session.subscribe("x = 1")
+        session.opened(5)
+        assert said(session) == [words.Hello(words.VERSION, "client", "desk", "secret")]
+        session.receive(WELCOME, 6)
+        assert session.is_ready
+        assert said(session) == [words.Subscribe(1, "x = 1")]
+
+    @pytest.mark.parametrize(("version", "older"), [(2, "client"), (0, "broker")])
+    def test_other_versions_are_refused(self, version: int, older: str) -> None:
+        session = Session("c")
+        session.opened(0)
+        (closing,) = session.receive(word_frame(words.Welcome(version, "b")), 1)
+        assert isinstance(closing, Closing)
+        assert closing.refused
+        assert f"version {version}" in closing.reason
+        assert f"the {older} is older" in closing.reason
+
+    def test_bye_instead_of_welcome(self) -> None:
+        session = Session("c")
+        session.opened(0)
+        assert session.receive(word_frame(words.Bye("no such token")), 1) == [
+            Closing("no such token", refused=True)
+        ]
+
+    def test_bye_later_is_no_refusal(self) -> None:
+        assert ready().receive(word_frame(words.Bye("good night")), 1) == [Closing("good night")]
+
+    def test_another_first_word(self) -> None:
+        session = Session("c")
+        session.opened(0)
+        (closing,) = session.receive(word_frame(words.Published(1)), 1)
+        assert isinstance(closing, Closing)
+        assert not session.is_ready
+
+    def test_no_welcome_in_time(self) -> None:
+        session = Session("c", settings=Settings(handshake_us_max=100))
+        session.opened(0)
+        assert session.deadline_us == 100
+        assert session.wake(99) == []
+        (closing,) = session.wake(100)
+        assert isinstance(closing, Closing)
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b"\0\0\0\0\0\0\0\0",
+            b"HTTP/1.1 400 Bad Request\r\n",
+            word_frame(words.Confirm(b"")),
+            letter_frame(Forward(b"\xc0", "p", 1, 1, False), b"{}", b""),  # type: ignore[arg-type]
+        ],
+    )
+    def test_what_is_not_for_clients_ends_the_connection(self, data: bytes) -> None:
+        session = ready()
+        (closing,) = session.receive(data, 1)
+        assert isinstance(closing, Closing)
+        (bye,) = said(session)
+        assert bye == words.Bye(closing.reason)
+        assert session.receive(WELCOME, 2) == []
+
+
+class TestKeepalive:
+    def test_pings_in_time_and_hears_silence(self) -> None:
+        session = ready()
+        assert session.deadline_us == 1_000_000
+        assert session.wake(999_999) == []
+        assert said(session) == []
+        assert session.wake(1_000_000) == []
+        assert said(session) == [words.Ping(1_000_000)]
+        session.receive(word_frame(words.Pong(1_000_000)), 1_000_500)
+        session.wake(2_000_000)
+        session.wake(3_000_000)
+        assert session.deadline_us == 4_000_000
+        session.take()
+        (closing,) = session.wake(4_000_500)
+        assert isinstance(closing, Closing)
+        assert "silent for 3 s" in closing.reason
+
+    def test_answers_pings(self) -> None:
+        session = ready()
+        session.receive(word_frame(words.Ping(7)), 1)
+        assert said(session) == [words.Pong(7)]
+
+
+class TestPublishing:
+    def test_numbers_grow_over_restarts(self) -> None:
+        first = ready(now_us=1000)
+        assert [first.publish(b"{}", b"", 0) for _ in range(3)] == [1001, 1002, 1003]
+        second = Session("c")
+        second.opened(500)  # a clock that went back
+        second.receive(word_frame(words.Welcome(words.VERSION, "b", published=1003)), 500)
+        assert second.publish(b"{}", b"", 0) == 1004
+
+    def test_nothing_before_the_first_welcome(self) -> None:
+        with pytest.raises(NetworkError, match="Welcome"):
+            Session("c").publish(b"{}", b"", 0)
+
+    def test_resent_after_a_reconnect(self) -> None:
+        session = ready()
+        numbers = [session.publish(b"{}", b"", 0) for _ in range(5)]
+        session.publish(b"{}", b"", 0, durable=False)
+        session.take()
+        session.receive(word_frame(words.Published(numbers[0])), 1)
+        session.closed()
+        late = session.publish(b"{}", b"", 0)
+        session.opened(2)
+        happenings = session.receive(
+            word_frame(words.Welcome(words.VERSION, "b", published=numbers[2])), 3
+        )
+        assert words.Published(numbers[2]) in happenings
+        letters = said(session)[1:]
+        assert [letter.header.number for letter in letters] == [*numbers[3:], late]  # type: ignore[attr-defined]
+        assert session.unstored == 3
+
+    def test_bounds(self) -> None:
+        session = ready(Session("c", settings=Settings(outbox_messages_max=2)))
+        session.publish(b"{}", b"", 0)
+        assert session.has_room
+        number = session.publish(b"{}", b"", 0)
+        assert not session.has_room
+        with pytest.raises(NetworkError, match="has_room"):
+            session.publish(b"{}", b"", 0)
+        session.receive(word_frame(words.Published(number)), 1)
+        assert session.has_room
+        session = ready(Session("c", settings=Settings(outbox_bytes_max=100)))
+        session.publish(b"{}", bytes(200), 0)
+        assert not session.has_room
+
+    def test_too_large(self) -> None:
+        session = ready(Session("c", settings=Settings(limits=Limits(attributes=10, body=10))))
+        for attributes, body in ((b"{" * 11, b""), (b"{}", b"0" * 11)):
+            with pytest.raises(InvalidValue, match="the most are 10 and 10"):
+                session.publish(attributes, body, 0)
+
+    def test_best_effort_without_a_connection_is_counted(self) -> None:
+        session = ready()
+        session.closed()
+        session.publish(b"{}", b"", 0, durable=False)
+        assert (session.dropped, session.unstored) == (1, 0)
+
+    def test_quenching(self) -> None:
+        session = ready()
+        message = palio.Message({"x": 1})
+        session.receive(word_frame(words.Wanted("x = 2")), 1)
+        assert session.wants(message), "nobody asked"
+        id = session.quench(True)
+        assert said(session) == [words.Quench(id, True)]
+        assert session.wants(message)
+        session.receive(word_frame(words.Done(id)) + word_frame(words.Wanted("x = 2")), 1)
+        assert not session.wants(message)
+        session.receive(word_frame(words.Wanted("FALSE")), 1)
+        assert not session.wants(message)
+        session.receive(word_frame(words.Wanted(None)), 1)
+        assert session.wants(message)
+        session.receive(word_frame(words.Wanted("x = 2")), 1)
+        session.closed()
+        assert session.wants(message), "what was known has gone with the connection"
+        session.opened(1)
+        session.receive(WELCOME, 1)
+        assert words.Quench(id, True) in said(session)
+        session.receive(word_frame(words.Wanted("x = 2")), 1)
+        session.quench(False)
+        assert session.wants(message)
+
+
+class TestReceiving:
+    def test_credit_is_paid_as_it_is_consumed(self) -> None:
+        session = ready()
+        id = session.subscribe("x = 1", credit=4)
+        session.take()
+        arrivals = session.receive(deliver(id, 0, 1) + deliver(id, 0, 2) + deliver(id, 0, 3), 1)
+        assert [arrival.header.number for arrival in arrivals] == [1, 2, 3]  # type: ignore[union-attr]
+        session.consumed(id)
+        assert said(session) == []
+        session.consumed(id)
+        assert said(session) == [words.Credit(id, 2)]
+        session.closed()
+        session.opened(1)
+        session.receive(WELCOME, 1)
+        assert said(session)[1:] == [words.Subscribe(id, "x = 1", credit=3)], "one still waits"
+
+    def test_acknowledgements_gather(self) -> None:
+        session = ready()
+        id = session.subscribe("x = 1", durable="d")
+        session.take()
+        session.receive(deliver(id, 1, 1) + deliver(id, 2, 2), 1)
+        assert session.unacknowledged(id) == 2
+        session.acknowledge(id, 2)
+        session.acknowledge(id, 1)
+        session.acknowledge(id, 1)
+        assert said(session) == [words.Acknowledge(id, (2, 1))]
+        assert session.unacknowledged(id) == 0
+
+    def test_what_comes_again_is_not_given_again(self) -> None:
+        session = ready()
+        id = session.subscribe("x = 1", durable="d")
+        session.receive(deliver(id, 1, 1) + deliver(id, 2, 2) + deliver(id, 5, 5), 1)
+        session.acknowledge(id, 2)
+        session.take()
+        session.closed()
+        session.opened(1)
+        session.receive(WELCOME, 1)
+        session.take()
+        again = b"".join(deliver(id, p, p, True) for p in (1, 2, 4, 5))
+        assert [a.header.position for a in session.receive(again, 2)] == [4]  # type: ignore[union-attr]
+        assert said(session) == [words.Acknowledge(id, (2,))], "the broker had not heard it"
+        session.acknowledge(id, 1)
+        assert said(session) == [words.Acknowledge(id, (1,))]
+
+    def test_a_broker_that_lost_its_disk_counts_anew(self) -> None:
+        session = ready()
+        id = session.subscribe("x = 1", durable="d")
+        session.receive(deliver(id, 1, 70), 1)
+        session.acknowledge(id, 1)
+        (arrival,) = session.receive(deliver(id, 1, 99), 1)
+        assert isinstance(arrival, Arrival)
+
+    def test_ended_refused_and_late(self) -> None:
+        session = ready()
+        ended, refused, left = (session.subscribe("x = 1") for _ in range(3))
+        words_in = [words.Ended(ended, "bound"), words.Refused(refused, "no grant")]
+        assert session.receive(b"".join(map(word_frame, words_in)), 1) == words_in
+        assert session.unsubscribe(left)
+        for id in (ended, refused, left):
+            assert session.receive(deliver(id, 0, 1), 1) == []
+            assert not session.is_subscribed(id)
+        assert session.receive(word_frame(words.Unsubscribed(left)), 1) == [
+            words.Unsubscribed(left)
+        ]
+
+    def test_leaving_without_a_connection(self) -> None:
+        session = ready()
+        live, kept, gone = (session.subscribe("x = 1", durable=d) for d in ("", "a", "b"))
+        session.closed()
+        assert [session.unsubscribe(live), session.unsubscribe(kept)] == [False, False]
+        assert session.unsubscribe(gone, forget=True)
+        session.opened(1)
+        session.receive(WELCOME, 1)
+        assert said(session)[1:] == [
+            words.Subscribe(gone, "x = 1", durable="b"),
+            words.Unsubscribe(gone, True),
+        ]
+
+    def test_the_connection_is_lost_while_leaving(self) -> None:
+        session = ready()
+        live, gone = session.subscribe("x = 1"), session.subscribe("x = 1", durable="b")
+        session.unsubscribe(live)
+        session.unsubscribe(gone, forget=True)
+        assert session.closed() == [words.Unsubscribed(live)]
+
+    def test_credit_is_positive(self) -> None:
+        with pytest.raises(InvalidValue, match="at least 1"):
+            Session("c").subscribe("x = 1", credit=0)
+
+
+def test_requests_are_asked_again_until_answered() -> None:
+    session = ready()
+    advertised = session.advertise(("x = 1",))
+    taken_back = session.advertise(("x = 2",))
+    show, explain, given_up = session.show(), session.explain("{}"), session.show()
+    answers = [words.Done(advertised), words.Done(taken_back), words.Shown(show, ())]
+    assert session.receive(b"".join(map(word_frame, answers)), 1) == answers
+    assert session.unadvertise(taken_back)
+    session.withdraw(given_up)
+    assert session.closed() == [words.Done(taken_back)]
+    session.opened(2)
+    session.receive(WELCOME, 2)
+    assert said(session)[1:] == [
+        words.Advertise(advertised, ("x = 1",)),
+        words.Explain(explain, "{}"),
+    ]
+
+
+class World:
+    """Two publishers and three subscribers over links that are cut wherever chance says."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.broker = StandIn()
+        self.now_us = 1000
+        settings = Settings(outbox_messages_max=30)
+        self.sessions = [Session(f"c{i}", settings=settings) for i in range(3)]
+        self.links: list[int | None] = [None] * len(self.sessions)
+        self.last_link = 0
+        self.reconnects = 0
+        self.subscriptions: dict[tuple[int, int], tuple[str, bool]] = {}
+        self.got: dict[tuple[int, int], list[Deliver]] = defaultdict(list)
+        self.held: list[tuple[int, int, int]] = []
+        self.published: dict[int, list[int]] = defaultdict(list)
+        self.durable: dict[tuple[str, int], int] = {}
+        """publisher and number → x"""
+
+    def step(self) -> None:
+        self.now_us += self.random.randrange(100)
+        who = self.random.randrange(len(self.sessions))
+        if self.links[who] is None:
+            self.connect(who)
+            return
+        session = self.sessions[who]
+        action = self.random.choice(["publish"] * 4 + ["ack"] * 3 + ["move"] * 3 + ["cut", "wake"])
+        if action == "publish" and session.welcome is not None and session.has_room:
+            x, durable = self.random.randrange(6), self.random.random() < 0.8
+            number = session.publish(b'{"x":%d}' % x, b"", self.now_us, durable)
+            if durable:
+                self.published[who].append(number)
+                self.durable[f"anyone/c{who}", number] = x
+        elif action == "ack" and self.held:
+            self.settle(self.random.randrange(len(self.held)))
+        elif action == "wake":
+            self.happen(who, session.wake(self.now_us))
+        elif action == "cut":
+            self.move(who, self.random.randrange(200), self.random.randrange(200))
+            self.disconnect(who)
+            if self.random.random() < 0.3:
+                self.broker.lose_acknowledgements(self.random.randrange(4))
+        else:
+            self.move(who)
+
+    def settle(self, at: int) -> None:
+        who, id, position = self.held.pop(at)
+        if position:
+            self.sessions[who].acknowledge(id, position)
+        self.sessions[who].consumed(id)
+
+    def connect(self, who: int) -> None:
+        self.last_link += 1
+        self.reconnects = max(0, self.last_link - 3)
+        self.links[who] = self.last_link
+        self.broker.open(self.last_link)
+        self.sessions[who].opened(self.now_us)
+
+    def disconnect(self, who: int) -> None:
+        link, self.links[who] = self.links[who], None
+        assert link is not None
+        self.happen(who, self.sessions[who].closed())
+        self.broker.close(link)
+
+    def move(self, who: int, up: int = 1 << 60, down: int = 1 << 60) -> None:
+        """Bytes both ways, in pieces; at most so many."""
+        link = self.links[who]
+        if link is None:
+            return
+        data = b"".join(self.sessions[who].take())[:up]
+        for piece in self.pieces(data):
+            self.broker.receive(link, piece)
+        data, self.broker.out[link] = b"".join(self.broker.out[link])[:down], []
+        for piece in self.pieces(data):
+            self.happen(who, self.sessions[who].receive(piece, self.now_us))
+
+    def pieces(self, data: bytes) -> list[bytes]:
+        at = sorted(self.random.randrange(len(data) + 1) for _ in range(self.random.randrange(4)))
+        return [data[a:b] for a, b in zip([0, *at], [*at, len(data)], strict=True)]
+
+    def happen(self, who: int, happenings: list[Happening]) -> None:
+        for happening in happenings:
+            assert not isinstance(happening, Closing), happening
+            if isinstance(happening, Arrival):
+                key = who, happening.id
+                self.got[key].append(happening.header)
+                self.held.append((*key, happening.header.position))
+                if not self.subscriptions[key][1]:
+                    waiting = sum(held[:2] == key for held in self.held)
+                    assert waiting <= 5 + self.reconnects, "the credit, one for each reconnect"
+
+    def finish(self) -> None:
+        for who in range(len(self.sessions)):
+            if self.links[who] is None:
+                self.connect(who)
+        for _ in range(400):
+            while self.held:
+                self.settle(0)
+            for who in range(len(self.sessions)):
+                self.move(who)
+                self.move(who)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_nothing_is_lost_doubled_or_out_of_order(seed: int) -> None:
+    world = World(seed)
+    for who, session in enumerate(world.sessions):
+        for name in ("", "desk"):
+            text = f"x < {world.random.randrange(1, 7)}"
+            id = session.subscribe(text, durable=name and f"{name}-{who}", credit=5)
+            world.subscriptions[who, id] = text, bool(name)
+        world.connect(who)
+        world.move(who)
+        world.move(who)
+    for _ in range(400):
+        world.step()
+    world.finish()
+
+    stored = defaultdict(list)
+    for publisher, number, _attributes, _body in world.broker.stored:
+        stored[publisher].append(number)
+    assert stored == {f"anyone/c{who}": numbers for who, numbers in world.published.items()}
+    assert [session.unstored for session in world.sessions] == [0, 0, 0]
+    for key, (text, is_durable) in world.subscriptions.items():
+        got = [(header.publisher, header.number) for header in world.got[key]]
+        assert len(got) == len(set(got)), "nothing twice"
+        for publisher in stored:
+            numbers = [number for name, number in got if name == publisher]
+            assert numbers == sorted(numbers), "the order of each publisher"
+        if is_durable:
+            predicate = palio.parse(text)
+            wanted = {who for who, x in world.durable.items() if predicate.matches({"x": x})}
+            assert set(got) == wanted
+    assert all(not queue.entries for queue in world.broker.queues.values()), "all acknowledged"
