@@ -43,7 +43,7 @@ _NAME = "broker/name"
 class Link:
     """A connection, and who is at the other end once that is known."""
 
-    __slots__ = ("certificate", "credit", "dialled", "frames", "heard_us", "identity", "name", "number", "pending",
+    __slots__ = ("certificate", "credit", "dialled", "frames", "heard_us", "identity", "is_bound", "name", "number", "pending",
                  "pinged_us", "publisher", "received", "waiting")  # fmt: skip
 
     def __init__(self, number: int, frames: Frames, now_us: int) -> None:
@@ -59,6 +59,8 @@ class Link:
         self.certificate = ""
         self.publisher = ""
         """Of a client."""
+        self.is_bound = True
+        """There are messages that the client may not publish."""
         self.credit = 0
         self.received = 0
         self.waiting: list[bytes] = []

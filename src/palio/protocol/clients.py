@@ -102,7 +102,7 @@ class Clients:
     def welcome(self, link: Link, hello: Hello) -> None:
         check_client(hello)
         identity = self.access.identify(hello.token, link.certificate)
-        link.identity = identity
+        self._identify(link, identity)
         link.publisher = f"{identity.name}/{hello.name}"
         known = self._publishers.get(link.publisher)
         if known is not None:
@@ -111,6 +111,10 @@ class Clients:
         self._clients[link.number] = _Client(link)
         self._broker.traffic.flush()
         self._broker.welcome(link)
+
+    def _identify(self, link: Link, identity: Identity) -> None:
+        link.identity = identity
+        link.is_bound = not identity.publishes_anything
 
     def leave(self, link: Link) -> None:
         self._broker.traffic.flush()
@@ -137,7 +141,7 @@ class Clients:
                     link, f"{link.identity.name!r} is no more among the identities"
                 )
                 continue
-            link.identity = identity
+            self._identify(link, identity)
             for id, predicate in list(client.subscribed.items()):
                 try:
                     if predicate is not None:

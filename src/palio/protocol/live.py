@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -48,7 +47,7 @@ NOWHERE: Peer = "-"
 """Where messages of clients come from: a peer that wants nothing."""
 
 
-class Parcel(NamedTuple):
+class Parcel(msgspec.Struct, frozen=True, gc=False):
     """A message with what is known about it."""
 
     source: Peer
@@ -224,6 +223,16 @@ class Live:
         ]
 
     def _deliver(self, parcel: Parcel, peers: list[Peer]) -> list[Peer]:
+        if len(peers) == 1:
+            group = self._groups.get(peers[0])
+            if group is not None and len(group.members) == 1:
+                one = group.members[0]
+                if one.credit > 0:
+                    if not (group.only_live and parcel.durable):
+                        one.credit -= 1
+                        self.counts.delivered += 1
+                        self._output.write(one.link, _frame((one.id,), parcel))
+                    return []
         onward: list[Peer] = []
         chosen: dict[int, list[_Subscription]] = {}
         for peer in peers:

@@ -18,8 +18,8 @@ import msgspec
 from palio.model.language import parse
 from palio.protocol.clients import matching
 from palio.protocol.frames import BrokenFrame, word_frame
-from palio.protocol.landscape import Fact
 from palio.protocol.packets import from_bytes, to_bytes
+from palio.protocol.records import Fact
 from palio.protocol.traffic import name_of, peer_of
 from palio.protocol.words import (
     Asked,

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from palio.errors import PalioError
+from palio.errors import InvalidValue, PalioError
 from palio.model.message import Message
 from palio.model.predicate import Filter
 from palio.protocol import outgoing
@@ -62,8 +63,9 @@ class Traffic:
     def __init__(self, broker: Broker) -> None:
         self.counts = Counts()
         self._broker = broker
-        self._incoming: list[tuple[Link | None, Parcel]] = []
-        self._held: list[Parcel] = []
+        self._live: list[Parcel] = []  # came in this turn
+        self._durable: list[Parcel] = []
+        self._held: list[Parcel] = []  # durable, no room
         self._last: OrderedDict[str, int] = OrderedDict()  # number of a durable message
         self._stored: list[Parcel] = []  # since the last ticket
         self._unsafe: dict[int, list[Parcel]] = {}
@@ -88,20 +90,28 @@ class Traffic:
         parcel = Parcel(
             NOWHERE, link.publisher, header.number, header.time, header.durable, attributes, body
         )
-        self._incoming.append((link, parcel))
+        if link.is_bound and not self._may_publish(link, parcel):
+            return
+        (self._durable if header.durable else self._live).append(parcel)
 
     def pass_on(self, link: Link, letter: Letter) -> None:
         """A neighbour has sent a message."""
         self._pay(link)
         header, attributes, body = letter
         if type(header) is Forward:
-            if not self._is_new(header.publisher, header.number):
-                return
-            source = peer_of(link.name)
-            self._incoming.append(
-                (None, Parcel(source, header.publisher, header.number, header.time, header.durable,
-                              attributes, body, header.trail))
-            )  # fmt: skip
+            if self._is_new(header.publisher, header.number):
+                self._live.append(
+                    Parcel(
+                        peer_of(link.name),
+                        header.publisher,
+                        header.number,
+                        header.time,
+                        header.durable,
+                        attributes,
+                        body,
+                        header.trail,
+                    )
+                )
         elif type(header) is Carry:
             self._carry_on(link, header, attributes, body)
         else:
@@ -128,66 +138,52 @@ class Traffic:
 
     def flush(self) -> None:
         """Deal with all messages that came in; called before anything changes who gets them."""
-        if not self._incoming:
-            return
-        incoming, self._incoming = self._incoming, []
-        allowed = [
-            (link, parcel)
-            for link, parcel in incoming
-            if link is None or self._may_publish(link, parcel)
-        ]
-        live = [entry for entry in allowed if entry[0] is None or not entry[1].durable]
-        durable = [entry for entry in allowed if entry[0] is not None and entry[1].durable]
-        if live:
+        if self._live:
+            live, self._live = self._live, []
             self._each_valid(live, self._deliver)
-        if self._held:  # they come first
-            holding = {parcel.publisher for parcel in self._held}
-            self._hold([parcel for _, parcel in durable if parcel.publisher in holding])
-            durable = [entry for entry in durable if entry[1].publisher not in holding]
-        if durable:
-            self._each_valid(durable, self._store)
+        if self._durable:
+            durable, self._durable = self._durable, []
+            if self._held:  # they come first
+                holding = {parcel.publisher for parcel in self._held}
+                self._hold([parcel for parcel in durable if parcel.publisher in holding])
+                durable = [parcel for parcel in durable if parcel.publisher not in holding]
+            if durable:
+                self._each_valid(durable, self._store)
 
     def _may_publish(self, link: Link, parcel: Parcel) -> bool:
-        identity = link.identity
-        assert identity is not None
-        if identity.publishes_anything:
-            return True
+        assert link.identity is not None
         try:
-            message = Message.from_json(parcel.attributes)
-            check_publish(identity, message)
+            check_publish(link.identity, Message.from_json(parcel.attributes))
         except PalioError as error:
-            self._reject(link, parcel, error)
+            self._reject(parcel, error)
             return False
         return True
 
-    def _reject(self, link: Link | None, parcel: Parcel, error: PalioError) -> None:
-        if link is None:
+    def _reject(self, parcel: Parcel, error: PalioError) -> None:
+        if parcel.source != NOWHERE:
             self.counts.dropped += 1
             return
         self.counts.rejected += 1
-        self._broker.output.say(link.number, Rejected(parcel.number, str(error)))
+        link = self._broker.clients.link_of(parcel.publisher)
+        if link is not None:
+            self._broker.output.say(link.number, Rejected(parcel.number, str(error)))
 
-    def _each_valid(
-        self, entries: list[tuple[Link | None, Parcel]], do: Callable[[list[Parcel]], None]
-    ) -> None:
-        """Deal with a batch; when one of its messages cannot be read, with the others."""
+    def _each_valid(self, parcels: list[Parcel], do: Callable[[list[Parcel]], None]) -> None:
+        """Deal with a batch; when some of its messages cannot be read, with the others."""
         try:
-            do([parcel for _, parcel in entries])
-        except PalioError as error:
-            if len(entries) == 1:
-                self._reject(*entries[0], error)
-                return
+            do(parcels)
+        except InvalidValue:
             valid = []
-            for link, parcel in entries:
+            for parcel in parcels:
                 try:
                     Message.from_json(parcel.attributes)
-                    valid.append((link, parcel))
-                except PalioError as reason:
-                    self._reject(link, parcel, reason)
-            if len(valid) == len(entries):
+                    valid.append(parcel)
+                except InvalidValue as error:
+                    self._reject(parcel, error)
+            if len(valid) == len(parcels):
                 raise
             if valid:
-                do([parcel for _, parcel in valid])
+                do(valid)
 
     def _deliver(self, parcels: list[Parcel]) -> None:
         """To live subscriptions here, and on to the brokers that want it."""
@@ -234,7 +230,7 @@ class Traffic:
                 outgoing.Letter(p.number, p.time, p.attributes, p.body)
                 for p in (parcels[i] for i in chosen)
             ]
-            matches = [[_split(peer) for peer in found[i]] for i in chosen]
+            matches = [tuple(map(_split, found[i])) for i in chosen]
             taken = deposit.publish(publisher, letters, matches, self._broker.now_us)
             self._note_stored(publisher, [parcels[i] for i in chosen[:taken]])
             self._hold([parcels[i] for i in chosen[taken:]])
@@ -275,7 +271,7 @@ class Traffic:
         """Durable messages go to live subscriptions when they are safe."""
         parcels = self._unsafe.pop(ticket, [])
         if parcels:
-            self._each_valid([(None, parcel) for parcel in parcels], self._deliver)
+            self._each_valid(parcels, self._deliver)
 
     def carry(self) -> None:
         """Send what the deposit has ready."""
@@ -367,6 +363,7 @@ def name_of(peer: Peer) -> str:
     return peer[1:]
 
 
+@lru_cache(1 << 16)
 def _split(peer: Peer) -> tuple[str, str]:
     broker, _, name = peer.partition("\n")
     return broker, name

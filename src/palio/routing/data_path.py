@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 EVALUATED_MAX = 256  # filters: about 0.2 ms a message; compiling takes 10 ms and more
 EVALUATIONS_MAX = 50_000  # of filters since the last change; about as long as compiling
+PARSING = 20  # evaluations: as long as to read a message
 BATCH_MIN = 8  # messages: fewer are quicker one by one
 BUCKET_MAX = 256  # filters of one interface of the table
 
@@ -87,23 +88,26 @@ class DataPath:
             return [sorted(self.peers(Message.from_json(text))) for text in texts]
         import pyarrow as pa
 
-        rows = pa.record_batch([pa.array(texts, pa.string())], ["message"])
+        column = pa.array(texts, pa.binary()).view(pa.string())  # the engine looks for bad UTF-8
+        rows = pa.record_batch([column], ["message"])
         table = self._current()
         lists = table.forward_batch(rows, json="message", ids=True)
         if not self._peer_of:
             self._peer_of = [self._buckets[name].peer for name in table.interfaces]
-        peer_of, found = self._peer_of, lists.values.to_pylist()
-        ends = lists.offsets.to_pylist()
-        return [
-            list(dict.fromkeys([peer_of[i] for i in found[start:end]]))
-            for start, end in pairwise(ends)
-        ]
+        peer_of, found = self._peer_of, lists.values.to_numpy().tolist()
+        answers: list[list[Peer]] = []
+        for start, end in pairwise(lists.offsets.to_numpy().tolist()):
+            if end <= start + 1:
+                answers.append([peer_of[found[start]]] if start < end else [])
+            else:
+                answers.append(list(dict.fromkeys([peer_of[i] for i in found[start:end]])))
+        return answers
 
     def _needs_table(self, messages: int) -> bool:
         """Is a table worth while for so many more messages?"""
         if self._filters > EVALUATED_MAX or self._table is not None:
             return True
-        self._evaluations += messages * self._filters
+        self._evaluations += messages * max(self._filters, PARSING)
         return self._evaluations > EVALUATIONS_MAX
 
     def _add(self, peer: Peer, found: Filter) -> None:
