@@ -352,6 +352,23 @@ def test_changes_larger_than_the_whole_are_said_whole() -> None:
     assert (state.base, set(state.wanted)) == (0, {"x > 9", "y = 1"})
 
 
+def test_what_was_told_to_a_new_neighbour_and_taken_back_before_it_was_flooded() -> None:
+    bob, me = Landscape("bob", "e", 0), listener()
+    bob.want(["x > 1", *(f"y = {i}" for i in range(9))])  # many, so that changes are said
+    bob.news(1)
+    bob.want(["x > 2"], ["x > 1"])
+    bob.set_durable("p", FACTS[0])
+    me.hear(bob.whole(["bob"])[0].states[0], 2)
+    bob.want(["x > 1"], ["x > 2"])
+    bob.set_durable("p", None)
+    state = bob.news(3)
+    assert state is not None
+    assert state.base
+    assert me.hear(state, 3).is_new
+    assert set(me.wanted("bob").filters) == set(bob.wanted("bob").filters)
+    assert list(me.durables()) == []
+
+
 def test_two_texts_of_one_filter() -> None:
     me = listener()
     before = me.follow()
