@@ -26,9 +26,7 @@ def record(queue: dict[int, int]) -> Record:
     ),
     st.sampled_from([2, 4096]),
 )
-def test_a_line_is_restored_as_it_was_settled(
-    steps: list[tuple[str, int]], late_max: int
-) -> None:
+def test_a_line_is_restored_as_it_was_settled(steps: list[tuple[str, int]], late_max: int) -> None:
     """The model: what was pushed and sealed, without what was gone at the last settling."""
     before, ledgers.LATE_MAX = ledgers.LATE_MAX, late_max
     try:
