@@ -31,6 +31,7 @@ BOUNDS = {
 def play(world: World, steps: int) -> None:
     """Random things happen."""
     draw = world.random
+    crash = draw.choice([0.005, 0.02, 0.05, 0.1])
     for _ in range(steps):
         world.now_us += draw.choice([0, 1, 1000, 20_000, SECOND_US // 4])
         broker = draw.choice(list(world.brokers.values()))
@@ -42,9 +43,12 @@ def play(world: World, steps: int) -> None:
             if draw.random() < 0.3:
                 world.start(broker)
             continue
+        if draw.random() < crash:
+            world.crash(broker)
+            continue
         act = draw.random()
         if act < 0.02:
-            world.crash(broker)
+            world.connect(draw.choice(world.publishers))
         elif act < 0.12:
             world.publish(draw.choice(world.publishers), draw.choice([1, 2, 10, 30]))
         elif act < 0.15:
@@ -95,5 +99,7 @@ def test_at_the_end_nothing_is_kept(seed: int) -> None:
         assert broker.deposit.statistics().messages == 0
         assert broker.deposit.statistics().bytes == 0
         kinds = [key.split("/")[1] for key in broker.store.safe]
+        live = [s for s in world.live() if s.home == broker.name]
+        assert kinds.count("q") <= len(live)
         assert kinds.count("r") <= 1
         assert not {"b", "m"} & set(kinds)

@@ -369,6 +369,8 @@ class Deposit:
         if self._is_settling:
             self._is_settling = False
             self._lazy_us = None
+        else:
+            self._loosen()
         return sealed.ticket
 
     def committed(self, ticket: int, now_us: int) -> None:

@@ -29,6 +29,10 @@ Matching: TypeAlias = Callable[[list[bytes]], Sequence[bool]]
 """Which of these attributes (JSON) a subscription matches."""
 
 
+_STEP = 2048
+"""How many messages a replay looks at before something else has its turn, about."""
+
+
 class Fact(msgspec.Struct, frozen=True, array_like=True):
     """The stored form."""
 
@@ -71,11 +75,17 @@ class Known:
         )
 
     def replay(self, journal: Journal) -> None:
-        """Look at one more batch of the journal."""
-        if self.cursor is None or self.matching is None:
-            return
-        page, after = journal.page(self.cursor)
-        hits = self.matching([message.attributes for _, message in page]) if page else ()
+        """Look at some more of the journal."""
+        end = (self.cursor or 0) + _STEP
+        while self.cursor is not None and self.cursor < end and self.can_replay:
+            self._look(self.cursor, journal)
+            if self.cursor >= journal.next:
+                self.cursor = None
+
+    def _look(self, cursor: int, journal: Journal) -> None:
+        """At one batch, as far as there is room for what matches."""
+        page, self.cursor = journal.page(cursor)
+        hits = self.matching([m.attributes for _, m in page]) if page and self.matching else ()
         for (position, _), is_hit in zip(page, hits, strict=True):
             if not is_hit:
                 continue
@@ -87,7 +97,6 @@ class Known:
                 self.destination.push(position, size)
             else:
                 self.destination.push(position, self.labels)
-        self.cursor = after if after < journal.next else None
 
 
 class Ways:

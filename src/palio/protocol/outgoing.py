@@ -74,7 +74,7 @@ class Statistics(msgspec.Struct):
     ended: int = 0
     """By the policy `end`."""
     replayed: int = 0
-    """Batches of the journal that were looked at for new subscriptions."""
+    """Steps through the journal for new subscriptions."""
     messages: int = 0
     bytes: int = 0
     """Of the journal."""

@@ -1,0 +1,324 @@
+"""The deposit's promises, one by one; all of them at once are in test_deposit_machine.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from palio.errors import PalioError
+from palio.protocol.bounds import Bounds
+from palio.protocol.deposit import Deposit
+from palio.protocol.frames import Carry, Target
+from palio.protocol.outgoing import Letter, Outgoing
+from palio.protocol.queues import Full
+from palio.protocol.words import Durable, Got
+
+from .memory_store import MemoryStore
+
+ANN = "ann/1"
+DAY_US = 24 * 3600 * 1_000_000
+
+
+def all_match(texts: list[bytes]) -> Sequence[bool]:
+    return [True] * len(texts)
+
+
+def odd(texts: list[bytes]) -> Sequence[bool]:
+    return [int(text) % 2 == 1 for text in texts]
+
+
+class Host:
+    """A deposit and its disk; time is what a test says."""
+
+    def __init__(self, broker: str = "A", **bounds: int) -> None:
+        self.broker = broker
+        self.bounds = Bounds(**bounds)
+        self.store = MemoryStore()
+        self.now_us = 1000
+        self.restart()
+
+    def restart(self) -> None:
+        self.store.crash()
+        self.deposit = Deposit(
+            self.store, self.broker, f"epoch-{self.broker}", self.now_us, self.bounds
+        )
+
+    def turn(self) -> Outgoing:
+        """Commit, and take what may go out."""
+        ticket = self.deposit.seal()
+        if ticket is not None:
+            self.store.commit()
+            self.deposit.committed(ticket, self.now_us)
+        return self.deposit.take(self.now_us)
+
+    def wait(self, us: int) -> Outgoing:
+        self.now_us += us
+        self.deposit.wake(self.now_us)
+        return self.turn()
+
+    def create(self, name: str, since: int = 0, full: Full = Full.BLOCK, version: int = 1) -> None:
+        self.deposit.create(name, Durable("", since, version), full, all_match, self.now_us)
+
+    def publish(self, numbers: Sequence[int], *keys: tuple[str, str]) -> int:
+        letters = [Letter(n, 0, b"%d" % n, b"body") for n in numbers]
+        return self.deposit.publish(ANN, letters, [keys] * len(letters), self.now_us)
+
+
+def delivered(out: Outgoing) -> list[int]:
+    return [delivery.message.number for delivery in out.deliveries]
+
+
+def test_nothing_goes_out_before_its_commit() -> None:
+    host = Host()
+    host.create("x")
+    assert host.deposit.take(0).created == []
+    assert host.turn().created == ["x"]
+    host.deposit.attach("x", "c", 10)
+    host.publish([1], ("A", "x"))
+    assert host.deposit.take(0) == Outgoing([], [], [], [], [], [], False)
+    first = host.deposit.seal()
+    assert first is not None
+    host.publish([2], ("A", "x"))
+    host.deposit.committed(first, 0)
+    out = host.deposit.take(0)
+    assert (out.published, delivered(out)) == ([(ANN, 1)], [1]), "2 belongs to the next commit"
+    out = host.turn()
+    assert (out.published, delivered(out)) == ([(ANN, 2)], [2])
+    assert host.deposit.seal() is None
+
+
+def test_a_number_is_stored_once() -> None:
+    host = Host()
+    host.create("x")
+    host.deposit.attach("x", "c", 10)
+    host.publish([1, 2], ("A", "x"))
+    assert host.deposit.last_number(ANN) == 0, "a crash could still lose them"
+    assert host.publish([1, 2, 5], ("A", "x")) == 3
+    out = host.turn()
+    assert (out.published, delivered(out)) == ([(ANN, 5)], [1, 2, 5])
+    host.publish([5], ("A", "x"))
+    assert host.deposit.seal() is None
+    assert host.deposit.take(0).published == [(ANN, 5)], "the answer was lost, so once more"
+    host.restart()
+    assert host.deposit.last_number(ANN) == 5
+    assert host.deposit.statistics().publishers == 1
+
+
+def test_silent_publishers_are_forgotten() -> None:
+    host = Host(publisher_us=DAY_US)
+    host.publish([7])
+    host.turn()
+    host.wait(DAY_US - 10)
+    host.restart()
+    assert host.deposit.last_number(ANN) == 7
+    host.wait(DAY_US)
+    host.wait(DAY_US)
+    host.restart()
+    assert host.deposit.last_number(ANN) == 0
+
+
+def test_a_message_for_several_brokers_is_one_carry() -> None:
+    host = Host()
+    for broker, name in (("B", "x"), ("B", "y"), ("C", "z")):
+        host.deposit.learn(broker, name, Durable("", 0, 3), all_match, 0)
+    host.deposit.reachable(["B", "C"], 0)
+    host.publish([1], ("B", "x"), ("C", "z"), ("B", "y"), ("D", "unknown"))
+    ((message, targets),) = host.turn().carries
+    assert message.number == 1
+    assert targets == (Target("B", 1, 1, ("3@x", "3@y")), Target("C", 1, 1, ("3@z",)))
+
+
+def test_got_frees_what_was_carried() -> None:
+    host = Host(retention_us=0)
+    host.deposit.learn("B", "x", Durable("", 0, 1), all_match, 0)
+    host.deposit.reachable(["B"], 0)
+    host.publish([1], ("B", "x"))
+    host.turn()
+    for word in (
+        Got("A", "other", "B", 1),
+        Got("Z", "epoch-A", "B", 1),
+        Got("A", "epoch-A", "C", 1),
+    ):
+        host.deposit.got(word, 0)
+    assert host.deposit.statistics().backlogs == {"B": 1}
+    host.deposit.got(Got("A", "epoch-A", "B", 1), 0)
+    assert host.deposit.statistics().backlogs == {"B": 0}
+    host.wait(DAY_US)
+    assert host.deposit.statistics().messages == 0
+    host.restart()
+    host.deposit.reachable(["B"], 0)
+    host.publish([2], ("B", "x"))
+    assert host.turn().carries[0][1] == (Target("B", 2, 2, ("1@x",)),), "numbers go on"
+
+
+def carried(number: int, first: int = 1, name: str = "1@x") -> tuple[Carry, Target, bytes, bytes]:
+    target = Target("A", number, first, (name,))
+    return Carry("B", "epoch-B", (target,), ANN, number, 0), target, b"1", b"body"
+
+
+def test_what_arrives_is_answered_after_it_is_stored_and_again_when_it_comes_again() -> None:
+    host = Host()
+    host.create("x")
+    host.turn()
+    host.deposit.attach("x", "c", 10)
+    host.deposit.arrive(*carried(2), 0)
+    assert host.turn().got == []
+    host.deposit.arrive(*carried(1), 0)
+    assert host.deposit.take(0).got == []
+    out = host.turn()
+    assert (out.got, delivered(out)) == ([Got("B", "epoch-B", "A", 2)], [1, 2])
+    host.restart()
+    host.deposit.arrive(*carried(1), 0)
+    assert host.turn().got == [Got("B", "epoch-B", "A", 2)]
+
+
+def test_a_subscription_that_has_the_name_of_another_gets_nothing_of_it() -> None:
+    host = Host()
+    host.create("x")
+    host.turn()
+    host.deposit.remove("x", 0)
+    host.create("x", version=2)
+    out = host.turn()
+    assert [(e.name, e.reason) for e in out.ended] == [("x", "")]
+    assert out.created == ["x"]
+    host.deposit.attach("x", "c", 10)
+    host.deposit.arrive(*carried(1), 0)
+    out = host.turn()
+    assert (out.got, out.deliveries) == ([Got("B", "epoch-B", "A", 1)], [])
+
+
+def test_a_full_queue_lets_a_stream_wait_until_it_has_room() -> None:
+    host = Host(queue=2)
+    host.create("x")
+    host.turn()
+    for number in (1, 2, 3):
+        host.deposit.arrive(*carried(number), 0)
+    assert host.turn().got == [Got("B", "epoch-B", "A", 2)]
+    host.deposit.attach("x", "c", 10)
+    assert delivered(host.turn()) == [1, 2]
+    host.deposit.acknowledge("c", [1, 2], 0)
+    out = host.turn()
+    assert (out.got, delivered(out)) == ([Got("B", "epoch-B", "A", 3)], [3])
+
+
+def test_publishers_wait_for_a_full_queue_but_not_for_others() -> None:
+    host = Host(queue=2)
+    host.create("x")
+    host.create("y")
+    assert host.publish([1, 2, 3, 4], ("A", "x")) == 2
+    assert host.deposit.publish("bob/1", [Letter(1, 0, b"1", b"")], [(("A", "y"),)], 0) == 1
+    assert not host.turn().has_room
+    host.deposit.attach("x", "c", 10)
+    host.turn()
+    host.deposit.acknowledge("c", [1], 0)
+    assert host.turn().has_room
+    assert not host.turn().has_room, "said once"
+    assert host.publish([3, 4], ("A", "x")) == 1
+
+
+def test_publishers_wait_for_a_full_stream() -> None:
+    host = Host(backlog=2)
+    host.deposit.learn("B", "x", Durable("", 0, 1), all_match, 0)
+    assert host.publish([1, 2, 3], ("B", "x")) == 2
+    host.turn()
+    host.deposit.unlearn("B", "x", 0)
+    assert host.turn().has_room, "nobody wants it any more"
+
+
+def test_publishers_wait_for_a_full_journal() -> None:
+    host = Host(journal_bytes=1500, retention_us=10)
+    letters = [Letter(n, 0, b"", b"." * 1000) for n in (1, 2, 3)]
+    assert host.deposit.publish(ANN, letters, [()] * 3, host.now_us) == 2
+    assert not host.turn().has_room
+    assert host.wait(DAY_US).has_room
+
+
+def test_drop_and_end() -> None:
+    host = Host(queue=2)
+    host.create("x", full=Full.DROP)
+    host.create("y", full=Full.END)
+    host.turn()
+    host.deposit.attach("y", "c", 1)
+    assert host.publish([1, 2, 3], ("A", "x"), ("A", "y")) == 3
+    assert host.deposit.take(0).ended == []
+    (ended,) = host.turn().ended
+    assert (ended.name, ended.consumers) == ("y", ["c"])
+    assert "more than 2" in ended.reason
+    host.restart()
+    assert [fact.name for fact in host.deposit.subscriptions()] == ["x"]
+    host.deposit.attach("x", "c", 10)
+    assert delivered(host.turn()) == [2, 3]
+    with pytest.raises(PalioError, match="no durable subscription 'y'"):
+        host.deposit.attach("y", "c", 10)
+
+
+def test_since_replays_what_was_published_here_and_only_once() -> None:
+    host = Host()
+    for n in range(1, 7):
+        host.now_us = 1000 * n
+        host.publish([n])
+        host.turn()
+    host.deposit.learn("B", "x", Durable("", 3000, 1), odd, host.now_us)
+    host.deposit.reachable(["B"], 0)
+    assert [message.number for message, _ in host.turn().carries] == [3, 5]
+    host.restart()
+    host.deposit.learn("B", "x", Durable("", 3000, 1), odd, host.now_us)
+    host.publish([7], ("B", "x"))
+    host.turn()
+    assert host.deposit.statistics().backlogs == {"B": 3}
+    host.create("y", since=5000)
+    host.deposit.attach("y", "c", 10)
+    assert delivered(host.turn()) == [5, 6, 7]
+
+
+def test_a_replay_waits_for_room_and_goes_on_after_a_restart() -> None:
+    host = Host(queue=2, retention_us=10_000, sweep_us=1)
+    host.publish([1, 2, 3])
+    host.turn()
+    host.create("x")
+    host.turn()
+    host.publish([4], ("A", "x"))
+    host.wait(DAY_US)
+    assert host.deposit.statistics().queues == {"x": 2}
+    seen: list[int] = []
+    for _ in range(8):
+        host.restart()
+        host.create("x")  # the core says it again, with its matching function
+        host.deposit.attach("x", "c", 10)
+        out = host.wait(1_000_000)
+        seen += delivered(out)
+        host.deposit.acknowledge("c", [delivery.position for delivery in out.deliveries], 0)
+        host.wait(1_000_000)
+    assert seen == [1, 2, 3, 4]
+    host.wait(DAY_US)
+    assert host.deposit.statistics().messages == 0
+
+
+def test_acknowledgements_are_lazy_and_then_safe() -> None:
+    host = Host()
+    host.create("x")
+    host.publish([1, 2, 3], ("A", "x"))
+    host.turn()
+    host.deposit.attach("x", "c", 10)
+    host.turn()
+    host.deposit.acknowledge("c", [3, 1], host.now_us)
+    assert host.deposit.seal() is None, "no commit for it alone, not yet"
+    assert host.deposit.deadline_us <= host.now_us + host.bounds.lazy_us
+    host.wait(host.bounds.lazy_us)
+    host.restart()
+    assert host.deposit.attach("x", "c", 10) == 1
+    out = host.turn()
+    assert [(d.position, d.again) for d in out.deliveries] == [(2, True)]
+
+
+def test_a_seal_puts_a_batch_and_a_record_whatever_the_number_of_messages_and_queues() -> None:
+    host = Host()
+    names = [f"s{i}" for i in range(50)]
+    for name in names:
+        host.create(name)
+    host.turn()
+    before = host.store.puts
+    host.publish(range(1, 1001), *(("A", name) for name in names))
+    host.turn()
+    assert host.store.puts - before == 3
