@@ -1,0 +1,27 @@
+"""Test functions that are coroutines, each in a loop of its own, with an end in sight."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+
+def in_loop(function: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> None:
+        async def limited() -> None:
+            async with asyncio.timeout(30):
+                await function(*args, **kwargs)
+
+        asyncio.run(limited())
+
+    return run
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that nobody tells."""
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.005)
