@@ -76,7 +76,7 @@ class World:
         self.random = random.Random(seed)
         self.bounds = bounds
         self.loss = loss
-        self.now_us = 10 * SECOND_US
+        self.now_us = 10_000 * SECOND_US
         self.version = 0
         self.brokers = {name: Broker(name, bounds) for name in "ABCDEFG"[:brokers]}
         self.publishers = [Publisher(f"p{i}", self._any()) for i in range(2 * brokers)]
