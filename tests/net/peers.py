@@ -8,6 +8,8 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import TypeVar
 
+import uvloop
+
 from palio.net import config as configuration
 from palio.net.config import Config
 from palio.net.sections import Address
@@ -27,12 +29,18 @@ def configured(folder: Path, text: str = "", name: str = "milan") -> Config:
     return configuration.read(path)
 
 
+LOOPS = {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
+loops = ["uvloop"]
+"""The one that `run` takes; a test that runs on both sets it."""
+
+
 def run(coroutine: Coroutine[object, object, T]) -> T:
     async def bounded() -> T:
         async with asyncio.timeout(PATIENCE_S):
             return await coroutine
 
-    return asyncio.run(bounded())
+    with asyncio.Runner(loop_factory=LOOPS[loops[0]]) as runner:
+        return runner.run(bounded())
 
 
 class Peer:

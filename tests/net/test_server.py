@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
+import threading
 from pathlib import Path
 from random import Random
 
 import pytest
-from tests.net.peers import Peer, configured, run, until
+from tests.net import peers
+from tests.net.peers import LOOPS, Peer, configured, run, until
 from tests.net.stand_in import StandIn
 
 from palio.errors import PalioError
+from palio.net import config as configuration
 from palio.net import storage
 from palio.net.clock import Clock
 from palio.net.config import Config
@@ -22,7 +25,7 @@ from palio.protocol.frames import Letter
 from palio.protocol.store import Store
 from palio.protocol.words import Bye, Credit, Ping, Pong, Published
 
-LOCKED = '[access]\nanonymous = true\n'
+
 
 
 class Cores:
@@ -38,6 +41,11 @@ class Cores:
     @property
     def last(self) -> StandIn:
         return self.made[-1]
+
+
+@pytest.fixture(params=LOOPS, autouse=True)
+def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "loops", [request.param])
 
 
 @pytest.fixture
@@ -122,8 +130,6 @@ def test_acknowledged_is_committed_and_groups_form(tmp_path: Path, cores: Cores)
 def test_nothing_is_acknowledged_before_the_commit(
     tmp_path: Path, cores: Cores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import threading
-
     gate = threading.Event()
     commit = SqliteStore.commit
 
@@ -151,8 +157,6 @@ def test_nothing_is_acknowledged_before_the_commit(
 def test_a_slow_disk_stops_reading(
     tmp_path: Path, cores: Cores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import threading
-
     gate = threading.Event()
     commit = SqliteStore.commit
 
@@ -350,8 +354,6 @@ def test_neighbours_are_dialled_until_they_answer(tmp_path: Path) -> None:
                 port = f'listen = "{address}"\n'
                 path = tmp_path / "rome.toml"
                 path.write_text(path.read_text().replace('listen = "127.0.0.1:0"\n', port))
-                from palio.net import config as configuration
-
                 async with serving(configuration.read(path), rome_cores):
                     await until(lambda: rome_cores.last.is_linked("milan"))
 
@@ -390,8 +392,6 @@ def test_a_busy_port_is_a_sentence(tmp_path: Path, cores: Cores) -> None:
         async with serving(configured(tmp_path), cores) as server:
             path = tmp_path / "rome.toml"
             path.write_text(f'[broker]\nname = "rome"\nlisten = "{server.address}"\n')
-            from palio.net import config as configuration
-
             with pytest.raises(PalioError, match="another program listens there; choose another"):
                 async with serving(configuration.read(path), cores):
                     raise AssertionError("it listens")

@@ -92,7 +92,7 @@ class Section:
         """Complain about keys that mean nothing."""
         for key in self._values:
             if key not in self._known:
-                near = get_close_matches(key, self._known, 1)
+                near = get_close_matches(key, self._known, 1, 0.5)
                 known = ", ".join(dict.fromkeys(self._known))
                 self.wrong(
                     key,
@@ -205,7 +205,8 @@ class Section:
         value = self._values[key]
         # A bool is an int to Python, and no number to anybody else.
         if not isinstance(value, types) or (isinstance(value, bool) and types is not bool):
-            self.wrong(key, f"it must be {expected}, not {value!r}")
+            got = "something else" if key.startswith("secret") else repr(value)
+            self.wrong(key, f"it must be {expected}, not {got}")
         return value  # type: ignore[return-value]
 
     def _made(self, key: str, make: Callable[[str], Made], default: T) -> Made | T:
