@@ -12,8 +12,8 @@ from hypothesis import given, settings
 
 import palio
 from palio.net import config as configuration
-from palio.net.config import Config, InvalidConfig, example, read
-from palio.net.sections import Address, parse_address
+from palio.net.config import Config, example, read
+from palio.net.sections import Address, InvalidConfig, parse_address
 
 HASH = hashlib.sha256(b"token").hexdigest()
 LOCAL = '[broker]\nname = "milan"\n'
@@ -196,7 +196,7 @@ def test_mistakes_are_sentences(tmp_path: Path, text: str) -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig, match="no.toml cannot be read: No such file"):
+    with pytest.raises(InvalidConfig, match=r"no\.toml cannot be read: No such file"):
         read(tmp_path / "no.toml")
     (tmp_path / "latin.toml").write_bytes(b"name = '\xe9'")
     with pytest.raises(InvalidConfig, match="is not TOML"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
 import logging
@@ -10,14 +11,14 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.net.peers import Peer, configured, run, until
-from tests.net.test_server import Cores
 
 from palio.net import health, logs
 from palio.net.counts import BUCKETS_S, Durations
 from palio.net.sections import Address
 from palio.net.server import serving
 from palio.protocol.words import Ping, Pong, Published
+from tests.net.peers import Peer, configured, run, until
+from tests.net.test_server import Cores
 
 METRICS = '[metrics]\nlisten = "127.0.0.1:0"\n'
 
@@ -122,10 +123,8 @@ def test_who_says_nothing_is_not_waited_for(
         async with serving(configured(tmp_path, METRICS), Cores()) as server:
             assert server.metrics_address is not None
             reader, writer = await asyncio.open_connection(*server.metrics_address)
-            try:
+            with contextlib.suppress(ConnectionResetError):
                 assert await reader.read() == b""
-            except ConnectionResetError:
-                pass
             writer.close()
 
     run(scene())

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 import trustme
-from tests.net.peers import Peer, configured, run, until
-from tests.net.stand_in import StandIn
-from tests.net.test_server import SECRET, Cores
 
 from palio.net import security
 from palio.net.sections import InvalidConfig
 from palio.net.server import serving
 from palio.protocol.words import Ping, Pong
+from tests.net.peers import Peer, configured, run, until
+from tests.net.stand_in import StandIn
+from tests.net.test_server import SECRET, Cores
 
 
 class Office:

@@ -10,9 +10,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.net import peers
-from tests.net.peers import LOOPS, Peer, configured, run, until
-from tests.net.stand_in import StandIn
 
 from palio.errors import PalioError
 from palio.net import config as configuration
@@ -24,8 +21,9 @@ from palio.net.storage import SqliteStore, StoreFailed, StoreFull
 from palio.protocol.frames import Letter
 from palio.protocol.store import Store
 from palio.protocol.words import Bye, Credit, Ping, Pong, Published
-
-
+from tests.net import peers
+from tests.net.peers import LOOPS, Peer, configured, run, until
+from tests.net.stand_in import StandIn
 
 
 class Cores:
@@ -240,7 +238,7 @@ def test_a_stop_settles_what_was_taken(tmp_path: Path, cores: Cores) -> None:
             for number in range(1, 21):
                 peer.publish(number, durable=True)
             await until(lambda: core_calls(cores.last, "receive"))
-        with pytest.raises(OSError):  # noqa: PT012
+        with pytest.raises(OSError):
             await Peer.at(server.address)
         assert await idle.rest() == [Bye("this broker stops")]
         return list(await peer.rest())
@@ -360,7 +358,9 @@ def test_neighbours_are_dialled_until_they_answer(tmp_path: Path) -> None:
     run(scene())
 
 
-def test_grants_are_read_again(tmp_path: Path, cores: Cores, caplog: pytest.LogCaptureFixture) -> None:
+def test_grants_are_read_again(
+    tmp_path: Path, cores: Cores, caplog: pytest.LogCaptureFixture
+) -> None:
     async def scene() -> None:
         config = configured(tmp_path)
         async with serving(config, cores) as server:

@@ -18,7 +18,7 @@ from pathlib import Path
 from palio.errors import PalioError
 from palio.model.language import parse
 from palio.model.predicate import Predicate
-from palio.net.sections import Address, InvalidConfig, Section
+from palio.net.sections import Address, Section
 from palio.protocol.frames import Limits
 
 ROUTINGS = ("forwarding", "PSF", "iPS", "PIF", "DRP")

@@ -1,7 +1,7 @@
 """A connection: bytes between a socket and the host. It decides nothing.
 
-    socket ──data_received──▶ host.received(link)        host.turn ──▶ write, finish ──▶ socket
-           ──pause_writing──▶ host.pressed(link)         `link` is the number the host gave it
+socket ──data_received──▶ host.received(link)        host.turn ──▶ write, finish ──▶ socket
+       ──pause_writing──▶ host.pressed(link)         `link` is the number the host gave it
 """
 
 from __future__ import annotations

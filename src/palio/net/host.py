@@ -152,9 +152,7 @@ class Host:
         if self._reading_is_paused:
             connection.pause_reading()
         now_us = self._clock.now_us()
-        self._do(
-            self.core.open, link, now_us, certificate=certificate, dials=connection.dials
-        )
+        self._do(self.core.open, link, now_us, certificate=certificate, dials=connection.dials)
         return link
 
     def _refusal(self, connection: Connection) -> str | None:

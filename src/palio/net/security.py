@@ -1,8 +1,8 @@
 """TLS: contexts for the three ends of a connection, and who a certificate says somebody is.
 
-    listening   shows the broker's certificate; asks clients for theirs when there is an authority
-    dialling    a broker to a neighbour: shows its own certificate and checks the other's and its name
-    connecting  a client to a broker: checks the broker's certificate, shows its own if it has one
+listening   shows the broker's certificate; asks clients for theirs when there is an authority
+dialling    a broker to a neighbour: shows its own certificate and checks the other's and its name
+connecting  a client to a broker: checks the broker's certificate, shows its own if it has one
 """
 
 from __future__ import annotations
