@@ -12,6 +12,7 @@ from math import inf, nan
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from palio.model.advertisement import Advertisement
 from palio.model.message import Message
 from palio.model.predicate import ORDER_OPS, STRING_OPS, Constraint, Filter, Op, Predicate
 from palio.model.values import INT_MAX, INT_MIN, Type, Value
@@ -255,3 +256,6 @@ filters: SearchStrategy[Filter] = filters_of(constraints)
 predicates: SearchStrategy[Predicate] = predicates_of(filters)
 
 messages: SearchStrategy[Message] = st.dictionaries(names, values, max_size=5).map(Message)
+advertisements: SearchStrategy[Advertisement] = st.lists(constraints, max_size=4).map(
+    lambda found: Advertisement(tuple(found))
+)

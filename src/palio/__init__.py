@@ -22,6 +22,8 @@ from palio.model.reduction import reduce
 
 if TYPE_CHECKING:
     from palio.matching.table import ForwardingTable
+    from palio.net import blocking
+    from palio.net.client import connect
 
 __version__ = "0.1.0"
 
@@ -37,6 +39,8 @@ __all__ = [
     "PalioError",
     "ParseError",
     "Predicate",
+    "blocking",
+    "connect",
     "covers",
     "intersects",
     "parse",
@@ -50,4 +54,12 @@ def __getattr__(name: str) -> Any:
         from palio.matching.table import ForwardingTable
 
         return ForwardingTable
+    if name == "connect":
+        from palio.net.client import connect
+
+        return connect
+    if name == "blocking":
+        from palio.net import blocking
+
+        return blocking
     raise AttributeError(f"module 'palio' has no attribute {name!r}")

@@ -56,6 +56,26 @@ class RoutingError(PalioError):
     """An event that a router cannot take: from somebody who is not there, or a second master."""
 
 
+class NetworkError(PalioError):
+    """Something went wrong between a client and its broker."""
+
+
+class Unreachable(NetworkError, ConnectionError):
+    """No broker answers there, or none did for too long."""
+
+
+class RefusedByBroker(NetworkError):
+    """The broker said no: to the client, to a subscription, a message or a request."""
+
+
+class SubscriptionEnded(NetworkError):
+    """The broker, or the program itself, ended a subscription that is still in use."""
+
+
+class ClientClosed(NetworkError):
+    """The client is closed, or was never opened."""
+
+
 class MissingSoftware(PalioError, ImportError):
     """Java or a package that is not installed, or too old."""
 

@@ -12,7 +12,7 @@ import uvloop
 
 from palio.net import config as configuration
 from palio.net.config import Config
-from palio.net.sections import Address
+from palio.net.sections import Endpoint
 from palio.protocol.frames import Frames, Letter, Publish, letter_frame, word_frame
 from palio.protocol.words import Word
 
@@ -53,7 +53,7 @@ class Peer:
 
     @classmethod
     async def at(
-        cls, address: Address, tls: ssl.SSLContext | None = None, name: str = "localhost"
+        cls, address: Endpoint, tls: ssl.SSLContext | None = None, name: str = "localhost"
     ) -> Peer:
         return cls(
             *await asyncio.open_connection(

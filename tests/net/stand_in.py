@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from palio.net.config import Access, Config
 from palio.net.host import Measure
 from palio.protocol.frames import BrokenFrame, Deliver, Frames, Letter, Publish, letter_frame
-from palio.protocol.outbox import Effects, Outbox
+from palio.protocol.effects import Effects, Output
 from palio.protocol.store import Store
 from palio.protocol.words import Bye, Credit, Hello, Ping, Pong, Published, Welcome
 
@@ -23,7 +23,7 @@ class StandIn:
 
     def __init__(self, config: Config, store: Store, now_us: int) -> None:
         self.config, self._store = config, store
-        self._outbox = Outbox()
+        self._output = Output()
         self._frames: dict[int, Frames] = {}
         self._ticket = 0
         self._stored: list[tuple[int, int]] = []
@@ -41,7 +41,7 @@ class StandIn:
         self._frames[link] = Frames(self.config.bounds.frames)
         if dials is not None:
             self.neighbours[link] = dials
-            self._outbox.say(link, Hello(1, "broker", self.config.name))
+            self._output.say(link, Hello(1, "broker", self.config.name))
 
     def receive(self, link: int, data: bytes, now_us: int) -> None:
         self.calls.append(("receive", link, len(data)))
@@ -54,18 +54,18 @@ class StandIn:
                 self._take(link, item)
         except BrokenFrame as error:
             del self._frames[link]
-            self._outbox.close(link, str(error))
+            self._output.close(link, str(error))
 
     def _take(self, link: int, item: object) -> None:
         if isinstance(item, Ping):
-            self._outbox.say(link, Pong(item.number))
+            self._output.say(link, Pong(item.number))
         elif isinstance(item, Hello):
             self.neighbours[link] = item.name
-            self._outbox.say(link, Welcome(1, self.config.name))
+            self._output.say(link, Welcome(1, self.config.name))
         elif isinstance(item, Credit):
             for _ in range(item.count // 1000):
                 frame = letter_frame(Deliver((1,), 0, "x", 1, 0), b"{}", bytes(1000))
-                self._outbox.write(link, frame)
+                self._output.write(link, frame)
         elif isinstance(item, Letter) and isinstance(item.header, Publish):
             number = item.header.number
             if item.header.durable:
@@ -73,11 +73,11 @@ class StandIn:
                 self._stored.append((link, number))
             else:
                 header = Deliver((1,), 0, "x", number, item.header.time)
-                self._outbox.write(link, letter_frame(header, item.attributes, item.body))
+                self._output.write(link, letter_frame(header, item.attributes, item.body))
 
     def close(self, link: int, now_us: int) -> None:
         self.calls.append(("close", link))
-        self._outbox.drop(link)
+        self._output.drop(link)
         self._frames.pop(link, None)
         self.neighbours.pop(link, None)
 
@@ -96,8 +96,8 @@ class StandIn:
             self._ticket += 1
             self.commits.append(self._stored)
             self._stored = []
-            return self._outbox.take(self._ticket)
-        return self._outbox.take(None)
+            return self._output.take(self._ticket)
+        return self._output.take(None)
 
     def committed(self, ticket: int, now_us: int) -> None:
         assert ticket == len(self.commits)
@@ -105,10 +105,10 @@ class StandIn:
         self.calls.append(("committed", ticket))
         for link, number in self.commits[-1]:
             if link in self._frames:
-                self._outbox.say(link, Published(number))
+                self._output.say(link, Published(number))
 
     def say_bye(self, link: int, reason: str) -> None:
-        self._outbox.say(link, Bye(reason))
+        self._output.say(link, Bye(reason))
 
     def is_linked(self, neighbour: str) -> bool:
         return neighbour in self.neighbours.values()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 import palio
 from palio.net import config as configuration
 from palio.net.config import Config, example, read
-from palio.net.sections import Address, InvalidConfig, parse_address
+from palio.net.sections import Endpoint, InvalidConfig, parse_endpoint
 
 HASH = hashlib.sha256(b"token").hexdigest()
 LOCAL = '[broker]\nname = "milan"\n'
@@ -41,7 +41,7 @@ def uncommented(text: str) -> str:
 
 def test_the_example_can_be_read(tmp_path: Path) -> None:
     config = from_text(tmp_path, example())
-    assert (config.name, config.listen) == ("milan", Address("127.0.0.1", 7400))
+    assert (config.name, config.listen) == ("milan", Endpoint("127.0.0.1", 7400))
     assert list(config.warnings()) == []
 
 
@@ -128,9 +128,9 @@ def test_values_mean_what_they_say(tmp_path: Path) -> None:
         full = "drop"
         """,
     )
-    assert config.listen == Address("::1", 0)
+    assert config.listen == Endpoint("::1", 0)
     assert config.data == tmp_path / ".." / "elsewhere"
-    assert config.neighbours["rome"].address == Address("rome.example.org", 7401)
+    assert config.neighbours["rome"].address == Endpoint("rome.example.org", 7401)
     assert (config.neighbours["rome"].weight, config.neighbours["turin"].address) == (2.0, None)
     ann = config.access.identities["ann"]
     assert (ann.subscribe, ann.publish, ann.admin) == (palio.parse("desk = 7"), None, True)
@@ -250,7 +250,7 @@ def test_what_a_reload_cannot_change(tmp_path: Path) -> None:
 @settings(max_examples=200)
 def test_an_address_is_read_or_refused(text: str) -> None:
     try:
-        address = parse_address(text)
+        address = parse_endpoint(text)
     except ValueError:
         return
-    assert parse_address(str(address)) == address
+    assert parse_endpoint(str(address)) == address

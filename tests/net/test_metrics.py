@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from palio.net import health, logs
 from palio.net.counts import BUCKETS_S, Durations
-from palio.net.sections import Address
+from palio.net.sections import Endpoint
 from palio.net.server import serving
 from palio.protocol.words import Ping, Pong, Published
 from tests.net.peers import Peer, configured, run, until
@@ -23,7 +23,7 @@ from tests.net.test_server import Cores
 METRICS = '[metrics]\nlisten = "127.0.0.1:0"\n'
 
 
-async def asked(address: Address | None, request: bytes) -> tuple[int, dict[str, str], bytes]:
+async def asked(address: Endpoint | None, request: bytes) -> tuple[int, dict[str, str], bytes]:
     assert address is not None
     reader, writer = await asyncio.open_connection(*address)
     writer.write(request)
@@ -155,7 +155,7 @@ def _quiet() -> object:
 
 def test_log_lines_for_machines(lines: io.StringIO) -> None:
     logs.start("json", stream=lines)
-    logs.told(logging.INFO, "connection closed", link=3, reason="a\nb", address=Address("::1", 7))
+    logs.told(logging.INFO, "connection closed", link=3, reason="a\nb", address=Endpoint("::1", 7))
     logs.told(logging.DEBUG, "not shown")
     try:
         raise KeyError("x")

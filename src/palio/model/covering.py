@@ -127,16 +127,20 @@ def _candidates(wide: list[Box]) -> Callable[[Box], Iterable[Box]]:
     return lambda narrow: (wide[i] for i in index.candidates(narrow))
 
 
-def witness(a: Subscription, b: Subscription, *, schema: Schema | None = None) -> Message | None:
+def witness(
+    a: Subscription, b: Subscription, *, exact: bool = True, schema: Schema | None = None
+) -> Message | None:
     """A message that b selects and a does not, where there is one and it can be built.
+
+    Without `exact` only one is tried, from what the quick test leaves of b.
 
     >>> witness("x < 3", "x < 5 AND s LIKE 'a%'")
     Message({'x': 3, 's': 'a'})
     """
     a, b = as_predicate(a), as_predicate(b)
     try:
-        left = uncovered(a, b, exact=True, schema=schema)
-        if left is None:
+        left = uncovered(a, b, exact=exact, schema=schema)
+        if left is None or is_contradiction(left, exact=True):
             return None
         found = Message({name: valuesets.example(allowed) for name, allowed in left.items()})
     except LimitExceeded:

@@ -1,1 +1,1 @@
-"""Brokers and clients on real sockets: asyncio, files and certificates around palio.protocol."""
+"""The live network: brokers and clients on real sockets, around the decisions of `palio.protocol`."""

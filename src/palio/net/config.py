@@ -18,7 +18,7 @@ from pathlib import Path
 from palio.errors import PalioError
 from palio.model.language import parse
 from palio.model.predicate import Predicate
-from palio.net.sections import Address, Section
+from palio.net.sections import Endpoint, Section
 from palio.protocol.frames import Limits
 
 ROUTINGS = ("forwarding", "PSF", "iPS", "PIF", "DRP")
@@ -29,7 +29,7 @@ _SECOND = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    address: Address | None
+    address: Endpoint | None
     """Where it is dialled; None: it dials this broker."""
     weight: float
     secret: bytes = field(repr=False)
@@ -120,7 +120,7 @@ class Times:
 class Config:
     path: Path
     name: str
-    listen: Address
+    listen: Endpoint
     data: Path
     routing: str
     advertisements: bool
@@ -131,7 +131,7 @@ class Config:
     queues: Queues
     log: Log
     times: Times
-    metrics: Address | None
+    metrics: Endpoint | None
 
     def warnings(self) -> Iterator[str]:
         """Sentences for whoever starts it."""
@@ -160,7 +160,7 @@ def read(path: Path) -> Config:
     top = Section.read(path)
     broker = top.section("broker")
     name = broker.name("name")
-    listen = broker.address("listen", Address("127.0.0.1", 7400))
+    listen = broker.address("listen", Endpoint("127.0.0.1", 7400))
     data = broker.file("data", path.parent / name)
     routing = broker.choice("routing", ROUTINGS, "forwarding")
     advertisements = broker.truth("advertisements", False)
@@ -233,7 +233,7 @@ def _tls(top: Section) -> Tls | None:
     return Tls(pair["certificate"], pair["key"], authority, required)
 
 
-def _access(top: Section, listen: Address, tls: Tls | None) -> Access:
+def _access(top: Section, listen: Endpoint, tls: Tls | None) -> Access:
     identities: dict[str, Grant] = {}
     for name, section in top.sections("identities"):
         identities[name] = _identity(name, section, identities, tls)
@@ -351,7 +351,7 @@ def _times(top: Section) -> Times:
     return found
 
 
-def _metrics(top: Section, listen: Address) -> Address | None:
+def _metrics(top: Section, listen: Endpoint) -> Endpoint | None:
     section = top.section("metrics")
     found = section.address("listen", None)
     section.finish()

@@ -13,10 +13,10 @@ import ssl
 from random import Random
 
 from palio.net.config import Neighbour, Times
-from palio.net.connections import Connection
+from palio.net.broker_connection import BrokerConnection
 from palio.net.host import Host
 from palio.net.logs import told
-from palio.net.sections import Address
+from palio.net.sections import Endpoint
 
 
 class Dialler:
@@ -33,7 +33,7 @@ class Dialler:
         self._context, self._times, self._random = context, times, random
         self._trouble = ""
 
-    async def run(self, address: Address) -> None:
+    async def run(self, address: Endpoint) -> None:
         """Until it is cancelled."""
         loop = asyncio.get_running_loop()
         shortest, longest = self._times.redial_us_min / 1e6, self._times.redial_us_max / 1e6
@@ -51,12 +51,12 @@ class Dialler:
             await asyncio.sleep(wait * self._random.uniform(0.5, 1))
             wait = min(2 * wait, longest)
 
-    async def _connected(self, address: Address) -> Connection | None:
+    async def _connected(self, address: Endpoint) -> BrokerConnection | None:
         name = self._neighbour.tls_name or address.host
         try:
             async with asyncio.timeout(self._times.handshake_us / 1e6):
                 _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: Connection(self._host, self._name),
+                    lambda: BrokerConnection(self._host, self._name),
                     address.host,
                     address.port,
                     ssl=self._context,
@@ -69,7 +69,7 @@ class Dialler:
         told(logging.INFO, "neighbour dialled", neighbour=self._name, address=address)
         return connection
 
-    def _fail(self, address: Address, reason: str) -> None:
+    def _fail(self, address: Endpoint, reason: str) -> None:
         self._host.counts.dial_failures += 1
         # Once for each reason: a neighbour that is down for a day is one line, not thousands.
         level = logging.DEBUG if reason == self._trouble else logging.WARNING

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from palio.errors import PalioError
-from palio.net.sections import Address
+from palio.net.sections import Endpoint
 
 _REQUEST_BYTES_MAX = 8192
 _REQUEST_S_MAX = 5.0
@@ -44,7 +44,7 @@ class Pages:
         self._server: asyncio.Server | None = None
         self._under_way = 0
 
-    async def start(self, address: Address) -> int:
+    async def start(self, address: Endpoint) -> int:
         """Listen; tells the port."""
         try:
             self._server = await asyncio.start_server(

@@ -26,12 +26,12 @@ from typing import Protocol, TypeAlias
 from palio.errors import PalioError
 from palio.net.clock import Clock
 from palio.net.config import Bounds, Times
-from palio.net.connections import Connection
+from palio.net.broker_connection import BrokerConnection
 from palio.net.counts import Counts
 from palio.net.logs import failed, told
 from palio.net.storage import StoreFailed, StoreFull
 from palio.protocol.frames import word_frame
-from palio.protocol.outbox import Effects
+from palio.protocol.effects import Effects
 from palio.protocol.store import Store
 from palio.protocol.words import Bye
 
@@ -100,7 +100,7 @@ class Host:
         self._disk, self._clock, self._times = disk, clock, times
         self._loop = asyncio.get_running_loop()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="palio-disk")
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, BrokerConnection] = {}
         self._sockets: set[asyncio.Future[None]] = set()  # also those that are being closed
         self._last_link = 0
         self._turn_is_due = False
@@ -131,7 +131,7 @@ class Host:
 
     # ---- connections
 
-    def attach(self, connection: Connection, certificate: str) -> int:
+    def attach(self, connection: BrokerConnection, certificate: str) -> int:
         """A connection is there; the number by which it is known from now on, 0: it is refused."""
         self._sockets.add(connection.closed)
         connection.closed.add_done_callback(self._sockets.discard)
@@ -155,7 +155,7 @@ class Host:
         self._do(self.core.open, link, now_us, certificate=certificate, dials=connection.dials)
         return link
 
-    def _refusal(self, connection: Connection) -> str | None:
+    def _refusal(self, connection: BrokerConnection) -> str | None:
         if not self.is_taking:
             return self.trouble or "this broker is stopping"
         if connection.dials is None and len(self._connections) >= self.bounds.connections:

@@ -39,7 +39,7 @@ class InvalidConfig(PalioError):
     """A configuration that cannot be read, or asks for what does not exist."""
 
 
-class Address(NamedTuple):
+class Endpoint(NamedTuple):
     host: str
     port: int
 
@@ -51,7 +51,7 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def parse_address(text: str) -> Address:
+def parse_endpoint(text: str) -> Endpoint:
     """An address such as 127.0.0.1:7400 or [::1]:7400; raises ValueError with the reason."""
     host, colon, port = text.rpartition(":")
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
@@ -59,7 +59,7 @@ def parse_address(text: str) -> Address:
         raise ValueError('an address is "HOST:PORT", for example "127.0.0.1:7400"')
     if not port.isascii() or not port.isdigit() or int(port) > 65_535:
         raise ValueError(f"{port!r} is no port; ports are 0 to 65535")
-    return Address(host, int(port))
+    return Endpoint(host, int(port))
 
 
 class Section:
@@ -156,8 +156,8 @@ class Section:
             self.wrong(key, f"{value!r}: {_NAME_RULE}")
         return value
 
-    def address(self, key: str, default: T) -> Address | T:
-        return self._made(key, parse_address, default)
+    def address(self, key: str, default: T) -> Endpoint | T:
+        return self._made(key, parse_endpoint, default)
 
     def file(self, key: str, default: T) -> Path | T:
         """A path; it begins at the directory of the configuration."""

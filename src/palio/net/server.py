@@ -25,13 +25,13 @@ from palio.net import config as configuration
 from palio.net import security
 from palio.net.clock import Clock
 from palio.net.config import Access, Config
-from palio.net.connections import Connection
+from palio.net.broker_connection import BrokerConnection
 from palio.net.dialling import Dialler
 from palio.net.health import Answer, Pages, as_json
 from palio.net.host import Core, Host
 from palio.net.logs import told
 from palio.net.metrics import CONTENT_TYPE, Metrics
-from palio.net.sections import Address
+from palio.net.sections import Endpoint
 from palio.net.storage import SqliteStore
 from palio.protocol.store import Store
 
@@ -80,17 +80,17 @@ class Server:
         if config.metrics is not None:
             self._pages = self._made_pages()
             port = await self._pages.start(config.metrics)
-            self.metrics_address = Address(config.metrics.host, port)
+            self.metrics_address = Endpoint(config.metrics.host, port)
         for name, neighbour in config.neighbours.items():
             if neighbour.address is not None:
                 self.dial(name, neighbour.address)
         told(logging.INFO, "broker listens", broker=config.name, address=self.address,
              tls=config.tls is not None, routing=config.routing)  # fmt: skip
 
-    async def _listen(self, address: Address) -> None:
+    async def _listen(self, address: Endpoint) -> None:
         try:
             self._listener = await asyncio.get_running_loop().create_server(
-                lambda: Connection(self.host),
+                lambda: BrokerConnection(self.host),
                 address.host,
                 address.port,
                 ssl=self._listening,
@@ -101,9 +101,9 @@ class Server:
                 f"the broker cannot listen on {address}: {_why(error)}; choose another address "
                 f"(listen, in [broker] of {self._config.path})"
             ) from None
-        self.address = Address(address.host, self._listener.sockets[0].getsockname()[1])
+        self.address = Endpoint(address.host, self._listener.sockets[0].getsockname()[1])
 
-    def dial(self, name: str, address: Address) -> None:
+    def dial(self, name: str, address: Endpoint) -> None:
         """Dial a neighbour of the configuration here, from now on."""
         neighbour = self._config.neighbours[name]
         dialler = Dialler(

@@ -16,15 +16,16 @@ Whatever is not a frame raises `BrokenFrame`, and the connection is of no more u
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
+from functools import partial
 from struct import Struct
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from palio.errors import PalioError
-from palio.protocol.words import Word
+from palio.protocol.words import Number, Word
 
 _SIZE = Struct("<IB")
 _LENGTHS = Struct("<II")
@@ -51,20 +52,20 @@ class Kind(IntEnum):
 class Publish(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The header of a new message. Numbers of one publisher grow; the broker knows who it is."""
 
-    number: int
-    time: int
+    number: Number
+    time: Number
     """When it was published, in microseconds of the publisher's clock."""
     durable: bool
 
 
 class Deliver(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    subscriptions: tuple[int, ...]
+    subscriptions: tuple[Number, ...]
     """The receiver's own numbers of the subscriptions that the message is for."""
-    position: int
+    position: Number
     """In the queue of a durable subscription: to be acknowledged; 0: there is none."""
     publisher: str
-    number: int
-    time: int
+    number: Number
+    time: Number
     again: bool = False
     """It was sent before and was not acknowledged."""
 
@@ -73,8 +74,8 @@ class Forward(msgspec.Struct, frozen=True, array_like=True, gc=False):
     trail: msgspec.Raw
     """What the routing scheme wrote on it (routes.py); nil with subscription forwarding."""
     publisher: str
-    number: int
-    time: int
+    number: Number
+    time: Number
     durable: bool
     """It also travels as CARRY frames, to durable subscriptions; this one is for the others."""
 
@@ -83,9 +84,9 @@ class Target(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A broker that a carried message is for."""
 
     broker: str
-    number: int
+    number: Number
     """In the stream from the origin to this broker: 1, 2, 3, ..."""
-    first: int
+    first: Number
     """The first number of the stream that the origin still keeps: nothing comes from before it."""
     names: tuple[str, ...]
     """The durable subscriptions there that it matches."""
@@ -97,8 +98,8 @@ class Carry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Of the origin's store: numbers of different epochs have nothing to do with each other."""
     targets: tuple[Target, ...]
     publisher: str
-    number: int
-    time: int
+    number: Number
+    time: Number
 
 
 Header: TypeAlias = Publish | Deliver | Forward | Carry
@@ -126,6 +127,9 @@ class Limits(msgspec.Struct, frozen=True):
         return 1 + max(self.word, letter)
 
 
+BEFORE_HELLO = Limits(word=16 << 10, header=0, attributes=0, body=0)
+"""For those who did not say yet who they are."""
+
 _encoder = msgspec.msgpack.Encoder()
 _word_decoder: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)
 _KINDS: dict[type, int] = {
@@ -134,9 +138,11 @@ _KINDS: dict[type, int] = {
     Forward: Kind.FORWARD,
     Carry: Kind.CARRY,
 }
-_decoders: dict[int, msgspec.msgpack.Decoder[Header]] = {
-    int(kind): msgspec.msgpack.Decoder(type) for type, kind in _KINDS.items()
+_decode: dict[int, Callable[[bytes], Header]] = {
+    int(kind): msgspec.msgpack.Decoder(type).decode for type, kind in _KINDS.items()
 }
+_make_letter: Callable[[tuple[Header, bytes, bytes]], Letter] = partial(tuple.__new__, Letter)
+"""A Letter at half the price: its own constructor takes its fields by name."""
 
 
 def word_frame(word: Word) -> bytes:
@@ -164,8 +170,10 @@ class Frames:
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self._limits = limits or Limits()
-        self._rest = b""
+        self.limits = limits or Limits()
+        """May be replaced between two calls: more is allowed to those who said who they are."""
+        self._rest = bytearray()  # the beginning of a frame: it grows in place, however it is cut
+        self._needed = 0  # so many bytes before it is worth a look
 
     @property
     def waiting(self) -> int:
@@ -175,53 +183,57 @@ class Frames:
     def feed(self, data: bytes) -> Iterator[Word | Letter]:
         """The frames that are whole now. To be used up before the next call."""
         if self._rest:
-            data = self._rest + data
-        limits, at, end = self._limits, 0, len(data)
-        self._rest = b""
-        while end - at > SIZE_BYTES:
+            self._rest += data
+            if len(self._rest) < self._needed:
+                return
+            data = bytes(self._rest)
+            self._rest.clear()
+        limits, at, end = self.limits, 0, len(data)
+        size_max = limits.frame
+        self._needed = _SIZE.size
+        while end - at >= _SIZE.size:
             size, kind = _SIZE.unpack_from(data, at)
-            if not 1 <= size <= limits.frame:
-                raise BrokenFrame(
-                    f"a frame of {size} bytes; the most is {limits.frame}, the least 1"
-                )
-            start = at + _SIZE.size
-            at += SIZE_BYTES + size
-            if at > end:
-                at -= SIZE_BYTES + size
+            if not 1 <= size <= size_max:
+                raise BrokenFrame(f"a frame of {size} bytes; the most is {size_max}, the least 1")
+            stop = at + SIZE_BYTES + size
+            if stop > end:
+                self._needed = SIZE_BYTES + size
                 break
-            if kind == Kind.WORD:
-                yield _read_word(data[start:at], limits)
+            if kind:
+                yield _letter(kind, data, at + _SIZE.size, stop, limits)
             else:
-                yield _read_letter(kind, data, start, at, limits)
-        self._rest = data[at:]
+                yield _word(data[at + _SIZE.size : stop], limits)
+            at = stop
+        self._rest += data[at:]
 
 
-def _read_word(payload: bytes, limits: Limits) -> Word:
+def _word(payload: bytes, limits: Limits) -> Word:
     if len(payload) > limits.word:
         raise BrokenFrame(f"a word of {len(payload)} bytes; the most is {limits.word}")
     try:
         return _word_decoder.decode(payload)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: all that msgspec raises
         raise BrokenFrame(f"a word that nobody here knows: {error}") from None
 
 
-def _read_letter(kind: int, data: bytes, start: int, end: int, limits: Limits) -> Letter:
-    decoder = _decoders.get(kind)
-    if decoder is None:
+def _letter(kind: int, data: bytes, start: int, end: int, limits: Limits) -> Letter:
+    """Hot: once a message at every broker on its way."""
+    decode = _decode.get(kind)
+    if decode is None:
         raise BrokenFrame(f"frames of kind {kind} do not exist; there are 0 to {max(Kind)}")
-    if end - start < _LENGTHS.size:
+    at = start + _LENGTHS.size
+    if at > end:
         raise BrokenFrame(f"a frame of kind {kind} is cut off after {end - start} bytes")
     head, text = _LENGTHS.unpack_from(data, start)
-    start += _LENGTHS.size
-    body = end - start - head - text
-    if head > limits.header or text > limits.attributes or not 0 <= body <= limits.body:
+    middle = at + head
+    last = middle + text
+    if head > limits.header or text > limits.attributes or not 0 <= end - last <= limits.body:
         raise BrokenFrame(
-            f"a message with a header of {head}, attributes of {text} and a body of {body} bytes; "
-            f"the most are {limits.header}, {limits.attributes} and {limits.body}"
+            f"a message with a header of {head}, attributes of {text} and a body of {end - last} "
+            f"bytes; the most are {limits.header}, {limits.attributes} and {limits.body}"
         )
-    middle = start + head
     try:
-        header = decoder.decode(data[start:middle])
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        header = decode(data[at:middle])
+    except (ValueError, RecursionError) as error:
         raise BrokenFrame(f"the header of a frame of kind {kind}: {error}") from None
-    return Letter(header, data[middle : middle + text], data[middle + text : end])
+    return _make_letter((header, data[middle:last], data[last:end]))

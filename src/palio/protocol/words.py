@@ -19,16 +19,19 @@
     either way                  Ping, Pong, Bye
 
 `id` is chosen by whoever asks and comes back with the answer. Predicates, patterns and
-advertisements travel as text. Times are microseconds since 1970, UTC.
+advertisements travel as text. Times are microseconds since 1970, UTC. Numbers have 63 bits.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
 VERSION = 1
+
+Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""Every number that travels; one outside is refused where it comes in, so nobody asks again."""
 
 
 class _Word(msgspec.Struct, frozen=True, tag=True, array_like=True, gc=False):
@@ -39,11 +42,11 @@ class _Word(msgspec.Struct, frozen=True, tag=True, array_like=True, gc=False):
 
 
 class Ping(_Word, frozen=True):
-    number: int
+    number: Number
 
 
 class Pong(_Word, frozen=True):
-    number: int
+    number: Number
 
 
 class Bye(_Word, frozen=True):
@@ -55,8 +58,8 @@ class Bye(_Word, frozen=True):
 class Credit(_Word, frozen=True):
     """This many more messages may come: for a subscription (`id`), or over a link of brokers (0)."""
 
-    id: int
-    count: int
+    id: Number
+    count: Number
 
 
 # ---- who they are
@@ -65,7 +68,7 @@ class Credit(_Word, frozen=True):
 class Hello(_Word, frozen=True):
     """The first word of whoever dials."""
 
-    version: int
+    version: Number
     role: str
     """client or broker"""
     name: str
@@ -79,13 +82,13 @@ class Hello(_Word, frozen=True):
 class Welcome(_Word, frozen=True):
     """The answer to Hello."""
 
-    version: int
+    version: Number
     broker: str
     identity: str = ""
     """Whom the broker takes the client for; names are kept apart by it."""
-    published: int = 0
+    published: Number = 0
     """The last number of a durable message that is stored for this client."""
-    keepalive_us: int = 0
+    keepalive_us: Number = 0
     """Who has heard nothing for this long closes; say Ping in time."""
     nonce: bytes = b""
     proof: bytes = b""
@@ -101,24 +104,24 @@ class Confirm(_Word, frozen=True):
 
 
 class Subscribe(_Word, frozen=True):
-    id: int
+    id: Number
     predicate: str = ""
     pattern: str = ""
     """One of the two is given."""
     durable: str = ""
     """The name of a subscription that outlives the connection; within the client's identity."""
-    since: int | None = None
+    since: Number | None = None
     """Durable only: also what was published from this time on and is still kept; None: from now."""
     group: str = ""
     """Each message goes to one member of the group; with `durable` all share that subscription."""
-    credit: int = 1000
+    credit: Number = 1000
     """The most messages that may be under way: unacknowledged, or not paid for by Credit."""
     full: str = ""
     """What happens when more than the bound wait: block, drop or end; empty: the broker's way."""
 
 
 class Unsubscribe(_Word, frozen=True):
-    id: int
+    id: Number
     forget: bool = False
     """End a durable subscription for good, not only for now."""
 
@@ -126,32 +129,32 @@ class Unsubscribe(_Word, frozen=True):
 class Acknowledge(_Word, frozen=True):
     """These positions of a durable subscription are dealt with."""
 
-    id: int
-    positions: tuple[int, ...]
+    id: Number
+    positions: tuple[Number, ...]
 
 
 class Advertise(_Word, frozen=True):
     """I publish nothing that this does not allow; constraints as in a predicate, one per entry."""
 
-    id: int
+    id: Number
     constraints: tuple[str, ...]
 
 
 class Unadvertise(_Word, frozen=True):
-    id: int
+    id: Number
 
 
 class Quench(_Word, frozen=True):
     """Tell me from now on (or no more) what anyone wants."""
 
-    id: int
+    id: Number
     on: bool
 
 
 class Explain(_Word, frozen=True):
     """Where would this message go, published here, and why; `subscription`: why (not) there."""
 
-    id: int
+    id: Number
     attributes: str
     subscription: str = ""
 
@@ -159,51 +162,51 @@ class Explain(_Word, frozen=True):
 class Show(_Word, frozen=True):
     """The network as this broker sees it."""
 
-    id: int
+    id: Number
 
 
 # ---- answers of brokers
 
 
 class Subscribed(_Word, frozen=True):
-    id: int
-    position: int = 0
+    id: Number
+    position: Number = 0
     """Of the last message of a durable subscription that was acknowledged."""
 
 
 class Unsubscribed(_Word, frozen=True):
-    id: int
+    id: Number
 
 
 class Ended(_Word, frozen=True):
     """The broker ends a subscription: bound, grants, or it was taken over by another client."""
 
-    id: int
+    id: Number
     reason: str
 
 
 class Published(_Word, frozen=True):
     """All durable messages up to this number are stored, or were rejected."""
 
-    number: int
+    number: Number
 
 
 class Rejected(_Word, frozen=True):
     """A message that was not taken, and never will be."""
 
-    number: int
+    number: Number
     reason: str
 
 
 class Refused(_Word, frozen=True):
     """No to a request."""
 
-    id: int
+    id: Number
     reason: str
 
 
 class Done(_Word, frozen=True):
-    id: int
+    id: Number
 
 
 class Wanted(_Word, frozen=True):
@@ -217,14 +220,14 @@ class Item(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     attributes: str
     publisher: str
-    number: int
-    time: int
+    number: Number
+    time: Number
 
 
 class Occurred(_Word, frozen=True):
     """What a pattern waited for has happened."""
 
-    id: int
+    id: Number
     items: tuple[Item, ...]
 
 
@@ -240,7 +243,7 @@ class Hop(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Explained(_Word, frozen=True):
-    id: int
+    id: Number
     hops: tuple[Hop, ...]
     silent: tuple[str, ...] = ()
     """Brokers that should have told and did not in time."""
@@ -251,13 +254,13 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
 
     broker: str
     links: tuple[tuple[str, float], ...]
-    subscriptions: int
-    durable: int
+    subscriptions: Number
+    durable: Number
     reachable: bool
 
 
 class Shown(_Word, frozen=True):
-    id: int
+    id: Number
     places: tuple[Place, ...]
 
 
@@ -268,8 +271,8 @@ class Durable(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A durable subscription, as all brokers know it."""
 
     predicate: str
-    since: int
-    version: int
+    since: Number
+    version: Number
     """A name that is used again has a larger one."""
 
 
@@ -278,8 +281,8 @@ class State(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     broker: str
     epoch: str
-    number: int
-    base: int
+    number: Number
+    base: Number
     links: tuple[tuple[str, float], ...]
     """Always whole."""
     wanted: tuple[str, ...] = ()
@@ -287,12 +290,14 @@ class State(msgspec.Struct, frozen=True, array_like=True, gc=False):
     unwanted: tuple[str, ...] = ()
     durable: dict[str, Durable] = {}
     undurable: tuple[str, ...] = ()
+    is_faded: bool = False
+    """Only the durable facts are known still: nobody has heard of the broker for long. Whole."""
 
 
 class Digest(_Word, frozen=True):
     """What is known: broker, epoch and number. The other end sends what is newer there."""
 
-    known: tuple[tuple[str, str, int], ...]
+    known: tuple[tuple[str, str, Number], ...]
 
 
 class States(_Word, frozen=True):
@@ -317,13 +322,13 @@ class Got(_Word, frozen=True):
     origin: str
     epoch: str
     broker: str
-    number: int
+    number: Number
 
 
 class Asked(_Word, frozen=True):
     """Explain this message, as it would travel; `trail` as in a Forward."""
 
-    id: int
+    id: Number
     asker: str
     came_from: str
     attributes: str
@@ -334,7 +339,7 @@ class Asked(_Word, frozen=True):
 class Told(_Word, frozen=True):
     """A broker's answer to Asked; goes to the asker."""
 
-    id: int
+    id: Number
     asker: str
     hop: Hop
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from palio.net.host import Host
 
 
-class Connection(asyncio.Protocol):
+class BrokerConnection(asyncio.Protocol):
     """`dials`: the neighbour at the other end, if this broker dialled."""
 
     def __init__(self, host: Host, dials: str | None = None) -> None:

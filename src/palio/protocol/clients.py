@@ -1,0 +1,452 @@
+"""The applications at a broker: what they ask for, and what they are told.
+
+    Subscribe   live: at once; durable: the deposit keeps it, and Subscribed follows the commit
+    Unsubscribe, Acknowledge, Credit, Advertise, Unadvertise
+    Quench      Wanted now, and when it has changed, at most every QUENCH_US
+    Explain, Show
+
+A client is an identity (access.py) and a name of its own choice. Both together are the publisher of
+its messages; the identity alone owns durable subscriptions and groups, so that several clients of
+one application can share them. What an identity may not do is refused with a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from palio.errors import InvalidPredicate, PalioError
+from palio.model.advertisement import Advertisement
+from palio.model.language import parse
+from palio.model.message import Message
+from palio.model.predicate import Constraint, Filter, Predicate
+from palio.model.reduction import reduce
+from palio.protocol import outgoing
+from palio.protocol.access import Access, Identity, check_admin, check_subscribe, check_watch
+from palio.protocol.explaining import Explaining, why
+from palio.protocol.frames import BrokenFrame
+from palio.protocol.handshake import check_client
+from palio.protocol.queues import Full
+from palio.protocol.words import (
+    Acknowledge,
+    Advertise,
+    Credit,
+    Done,
+    Durable,
+    Ended,
+    Explain,
+    Hello,
+    Quench,
+    Refused,
+    Show,
+    Shown,
+    Subscribe,
+    Subscribed,
+    Unadvertise,
+    Unsubscribe,
+    Unsubscribed,
+    Wanted,
+    Word,
+)
+from palio.routing import packets
+from palio.routing.patterns.language import parse as parse_pattern
+
+if TYPE_CHECKING:
+    from palio.protocol.broker import Broker, Link
+
+QUENCH_US = 200_000
+WANTED_MAX = 1000
+"""Filters: a publisher is told to send everything rather than more than these."""
+
+
+class _Client:
+    """What is known of a client beyond its link."""
+
+    __slots__ = ("advertised", "durable", "link", "quench", "subscribed", "told")
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.subscribed: dict[int, Predicate | None] = {}
+        """Live subscriptions and durable ones; None: a pattern."""
+        self.durable: dict[int, str] = {}
+        self.advertised: dict[int, Advertisement] = {}
+        self.quench = False
+        self.told: str | None = ""
+
+
+class Clients:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.access = broker.settings.access
+        self.explaining = Explaining(broker)
+        self._clients: dict[int, _Client] = {}
+        self._publishers: dict[str, Link] = {}
+        self._awaiting: dict[str, list[tuple[int, int, int]]] = {}
+        """Durable subscriptions that are not safe yet: link, id and position of who waits."""
+        self._quench_us: int | None = None
+        self.durables: dict[str, Durable] = {}
+        """Durable subscriptions that live here."""
+        for fact in broker.deposit.subscriptions():
+            if fact.broker == broker.name:
+                self._create(fact.name, fact.durable, fact.full)
+                broker.landscape.set_durable(fact.name, fact.durable)
+
+    def __len__(self) -> int:
+        return len(self._clients)
+
+    def link_of(self, publisher: str) -> Link | None:
+        return self._publishers.get(publisher)
+
+    # ---- coming and going
+
+    def welcome(self, link: Link, hello: Hello) -> None:
+        check_client(hello)
+        identity = self.access.identify(hello.token, link.certificate)
+        link.identity = identity
+        link.publisher = f"{identity.name}/{hello.name}"
+        known = self._publishers.get(link.publisher)
+        if known is not None:
+            self._broker.hang_up(known, f"client {hello.name!r} has a newer connection")
+        self._publishers[link.publisher] = link
+        self._clients[link.number] = _Client(link)
+        self._broker.traffic.flush()
+        self._broker.welcome(link)
+
+    def leave(self, link: Link) -> None:
+        self._broker.traffic.flush()
+        client = self._clients.pop(link.number)
+        for id in list(client.subscribed):
+            self._end(client, id)
+        for id in list(client.advertised):
+            self._unadvertise(client, id)
+        if self._publishers.get(link.publisher) is link:
+            del self._publishers[link.publisher]
+            self._broker.traffic.forget(link.publisher)
+        self.explaining.leave(link)
+
+    def reload(self, access: Access) -> None:
+        """Identities and grants are others now: what they do not allow ends."""
+        self.access = access
+        known = {identity.name: identity for identity in access.identities()}
+        for client in list(self._clients.values()):
+            link = client.link
+            assert link.identity is not None
+            identity = known.get(link.identity.name)
+            if identity is None:
+                self._broker.hang_up(
+                    link, f"{link.identity.name!r} is no more among the identities"
+                )
+                continue
+            link.identity = identity
+            for id, predicate in list(client.subscribed.items()):
+                try:
+                    if predicate is not None:
+                        check_subscribe(identity, predicate)
+                except PalioError as error:
+                    self._broker.output.say(link.number, Ended(id, str(error)))
+                    self._end(client, id)
+
+    # ---- requests
+
+    def hear(self, link: Link, word: Word) -> None:
+        client = self._clients[link.number]
+        if isinstance(word, Credit):
+            self._broker.live.pay(link.number, word.id, _positive(word.count))
+        elif isinstance(word, Acknowledge):
+            name = client.durable.get(word.id)
+            if name is not None:
+                self._broker.deposit.acknowledge(
+                    (link.number, word.id), word.positions, self._broker.now_us
+                )
+        elif isinstance(word, Subscribe | Unsubscribe | Advertise | Unadvertise):
+            self._broker.traffic.flush()
+            self._answer(client, word)
+        elif isinstance(word, Quench | Explain | Show):
+            self._answer(client, word)
+        else:
+            raise BrokenFrame(f"{type(word).__name__} is nothing that a client says")
+
+    def _answer(
+        self,
+        client: _Client,
+        word: Subscribe | Unsubscribe | Advertise | Unadvertise | Quench | Explain | Show,
+    ) -> None:
+        link = client.link.number
+        say = self._broker.output.say
+        try:
+            if isinstance(word, Subscribe):
+                self._subscribe(client, word)
+            elif isinstance(word, Unsubscribe):
+                self._unsubscribe(client, word)
+                say(link, Unsubscribed(word.id))
+            elif isinstance(word, Advertise):
+                self._advertise(client, word)
+                say(link, Done(word.id))
+            elif isinstance(word, Unadvertise):
+                self._unadvertise(client, word.id)
+                say(link, Done(word.id))
+            elif isinstance(word, Quench):
+                client.quench, client.told = word.on, ""
+                say(link, Done(word.id))
+                self._quench_us = self._broker.now_us
+                self.wake(self._broker.now_us)
+            elif isinstance(word, Explain):
+                self.explaining.begin(client.link, word)
+            else:
+                assert client.link.identity is not None
+                check_admin(client.link.identity, "see the network")
+                say(link, Shown(word.id, self._broker.landscape.places()))
+        except PalioError as error:
+            say(link, Refused(word.id, str(error)))
+
+    # ---- subscriptions
+
+    def _subscribe(self, client: _Client, word: Subscribe) -> None:
+        link, identity = client.link.number, client.link.identity
+        assert identity is not None
+        if word.id in client.subscribed:
+            raise PalioError(f"subscription {word.id} is there already; choose another id")
+        if len(client.subscribed) >= self._broker.settings.subscriptions_max:
+            raise PalioError(
+                f"a client may have {self._broker.settings.subscriptions_max} subscriptions here"
+            )
+        if bool(word.pattern) == bool(word.predicate):
+            raise PalioError("a subscription has a predicate or a pattern, and not both")
+        if word.pattern:
+            self._watch(client, identity, word)
+            return
+        predicate = parse(word.predicate)
+        check_subscribe(identity, predicate)
+        if word.durable:
+            self._subscribe_durably(client, identity, word, predicate)
+            return
+        if word.since is not None:
+            raise PalioError("only a durable subscription starts in the past; give it a name")
+        shared = f"{identity.name}/{word.group}/{predicate}" if word.group else ""
+        self._broker.live.subscribe(
+            link,
+            word.id,
+            predicate.filters,
+            credit=_positive(word.credit),
+            ends=word.full == "end",
+            group=shared,
+        )
+        client.subscribed[word.id] = predicate
+        self._broker.output.say(link, Subscribed(word.id))
+        self._quench_soon()
+
+    def _watch(self, client: _Client, identity: Identity, word: Subscribe) -> None:
+        if word.durable or word.group or word.since is not None:
+            raise PalioError("a pattern is watched while the client is there: no durable, no group")
+        pattern = parse_pattern(word.pattern)
+        check_watch(identity, pattern)
+        self._broker.live.watch(client.link.number, word.id, pattern)
+        client.subscribed[word.id] = None
+        self._broker.output.say(client.link.number, Subscribed(word.id))
+        self._quench_soon()
+
+    def _subscribe_durably(
+        self, client: _Client, identity: Identity, word: Subscribe, predicate: Predicate
+    ) -> None:
+        broker, link = self._broker, client.link.number
+        name = f"{identity.name}/{word.durable}"
+        known = self.durables.get(name)
+        if known is not None and parse(known.predicate) != predicate:
+            raise PalioError(
+                f"the durable subscription {word.durable!r} has the predicate {known.predicate}; "
+                "unsubscribe it with forget first, or choose another name"
+            )
+        if known is None:
+            since = broker.now_us if word.since is None else word.since
+            durable = Durable(str(predicate), since, broker.now_us)
+            self._create(name, durable, _full(word.full, broker.settings.full))
+            self._awaiting[name] = []
+        for other in self._sharing(name) if not word.group else []:
+            broker.output.say(other[0], Ended(other[1], "another client has taken it over"))
+            self._end(self._clients[other[0]], other[1])
+        client.subscribed[word.id] = predicate
+        client.durable[word.id] = name
+        broker.live.subscribe(
+            link,
+            word.id,
+            predicate.filters,
+            credit=_positive(word.credit),
+            group=f"{name}",
+            only_live=True,
+        )
+        position = broker.deposit.attach(name, (link, word.id), _positive(word.credit))
+        if name in self._awaiting:
+            self._awaiting[name].append((link, word.id, position))
+        else:
+            broker.output.say(link, Subscribed(word.id, position))
+        self._quench_soon()
+
+    def _create(self, name: str, durable: Durable, full: Full) -> None:
+        broker, predicate = self._broker, parse(durable.predicate)
+        broker.deposit.create(name, durable, full, matching(predicate), broker.now_us)
+        broker.traffic.add(broker.name, name, predicate.filters)
+        self.durables[name] = durable
+
+    def created(self, name: str) -> None:
+        """A durable subscription is safe: all brokers are told, and who asked for it."""
+        durable = self.durables.get(name)
+        if durable is None:
+            return
+        self._broker.landscape.set_durable(name, durable)
+        for link, id, position in self._awaiting.pop(name, ()):
+            client = self._clients.get(link)
+            if client is not None and client.durable.get(id) == name:
+                self._broker.output.say(link, Subscribed(id, position))
+
+    def ended(self, ended: outgoing.Ended) -> None:
+        """The deposit has ended a durable subscription for good."""
+        for link, id in self._sharing(ended.name):
+            self._broker.output.say(link, Ended(id, ended.reason))
+            self._end(self._clients[link], id)
+        self._drop(ended.name)
+
+    def _sharing(self, name: str) -> list[tuple[int, int]]:
+        return [
+            (link, id)
+            for link, client in self._clients.items()
+            for id, own in client.durable.items()
+            if own == name
+        ]
+
+    def _unsubscribe(self, client: _Client, word: Unsubscribe) -> None:
+        name = client.durable.get(word.id)
+        if word.id not in client.subscribed:
+            raise PalioError(f"there is no subscription {word.id}")
+        self._end(client, word.id)
+        if name is not None and word.forget:
+            for link, id in self._sharing(name):
+                self._broker.output.say(link, Ended(id, "it was forgotten by another client"))
+                self._end(self._clients[link], id)
+            self.forget(name)
+        self._quench_soon()
+
+    def forget(self, name: str) -> None:
+        """End a durable subscription for good."""
+        broker = self._broker
+        if name in self.durables:
+            broker.deposit.remove(name, broker.now_us)
+            self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        durable = self.durables.pop(name, None)
+        if durable is not None:
+            self._awaiting.pop(name, None)
+            filters = parse(durable.predicate).filters
+            self._broker.traffic.remove(self._broker.name, name, filters)
+            self._broker.landscape.set_durable(name, None)
+
+    def _end(self, client: _Client, id: int) -> None:
+        client.subscribed.pop(id, None)
+        self._broker.live.unsubscribe(client.link.number, id)
+        if client.durable.pop(id, None) is not None:
+            self._broker.deposit.detach((client.link.number, id))
+
+    # ---- advertisements
+
+    def _advertise(self, client: _Client, word: Advertise) -> None:
+        self._unadvertise(client, word.id)
+        made = Advertisement(tuple(_single(text) for text in word.constraints))
+        client.advertised[word.id] = made
+        self._broker.live.advertise(_advertiser(client), packets.Advertise(made))
+
+    def _unadvertise(self, client: _Client, id: int) -> None:
+        if client.advertised.pop(id, None) is not None:
+            rest = packets.Restate(advertisements=tuple(client.advertised.values()))
+            self._broker.live.advertise(_advertiser(client), rest)
+
+    # ---- quenching
+
+    def _quench_soon(self) -> None:
+        if self._quench_us is None and any(c.quench for c in self._clients.values()):
+            self._quench_us = self._broker.now_us + QUENCH_US
+
+    @property
+    def deadline_us(self) -> int | None:
+        known = [at for at in (self._quench_us, self.explaining.deadline_us) if at is not None]
+        return min(known, default=None)
+
+    def wake(self, now_us: int) -> None:
+        self.explaining.wake(now_us)
+        if self._quench_us is None or now_us < self._quench_us:
+            return
+        asking = [client for client in self._clients.values() if client.quench]
+        self._quench_us = now_us + QUENCH_US if asking else None
+        text = self._wanted() if asking else None
+        for client in asking:
+            if client.told != text:
+                client.told = text
+                self._broker.output.say(client.link.number, Wanted(text))
+
+    def _wanted(self) -> str | None:
+        """What anyone wants; None: too much to say."""
+        broker = self._broker
+        filters: dict[Filter, None] = dict.fromkeys(broker.live.router.subscriptions)
+        for fact in broker.landscape.durables():
+            filters.update(dict.fromkeys(parse(fact.durable.predicate)))
+        if not broker.settings.is_forwarding:
+            others = broker.routes.anyone_wants()
+            if others is None:
+                return None
+            filters.update(dict.fromkeys(others))
+        if len(filters) > WANTED_MAX:
+            return None
+        return str(reduce(Predicate(tuple(filters))))
+
+    # ---- explanations and the map
+
+    def reasons(self, message: Message, subscription: str) -> list[tuple[str, str]]:
+        """Who here gets a message and why; of `subscription` also why not."""
+        named: list[tuple[str, Predicate]] = [
+            (f"{client.link.publisher}#{id}", predicate)
+            for client in self._clients.values()
+            for id, predicate in client.subscribed.items()
+            if predicate is not None and id not in client.durable
+        ]
+        named += [(name, parse(durable.predicate)) for name, durable in self.durables.items()]
+        return [
+            (name, why(predicate, message))
+            for name, predicate in named
+            if predicate.matches(message) or name == subscription
+        ]
+
+
+def _advertiser(client: _Client) -> str:
+    return f"a{client.link.number}"
+
+
+def _single(text: str) -> Constraint:
+    predicate = parse(text)
+    if len(predicate) != 1 or len(predicate.filters[0]) != 1:
+        raise InvalidPredicate(
+            f"{text}: an advertisement is a list of single constraints; write AND as two of them"
+        )
+    return predicate.filters[0].constraints[0]
+
+
+def matching(predicate: Predicate) -> Callable[[list[bytes]], list[bool]]:
+    """Which of these attributes a predicate selects; for replays."""
+
+    def matches(texts: list[bytes]) -> list[bool]:
+        return [predicate.matches(Message.from_json(text)) for text in texts]
+
+    return matches
+
+
+def _full(word: str, default: Full) -> Full:
+    if not word:
+        return default
+    try:
+        return Full(word)
+    except ValueError:
+        raise PalioError(f"full is {', '.join(Full)}, not {word!r}") from None
+
+
+def _positive(count: int) -> int:
+    if not 0 < count <= 1 << 30:
+        raise PalioError(f"credit is a number from 1 to {1 << 30}, not {count}")
+    return count

@@ -1,0 +1,485 @@
+"""The deposit: durable messages of one broker, from publishers and other brokers to clients.
+
+    publish ──┐              ┌─▶ queues ──▶ deliveries          (subscriptions at home)
+              ├──▶ journal ──┤
+    arrive ───┘              └─▶ streams ─▶ carries ... Got     (homes elsewhere; only what
+                                                                 was published here)
+        seal ──▶ store: a batch, a record        the host commits
+        committed ──▶ take: what may go out
+
+Nothing goes out before the commit that holds it: answers to publishers, Got, carried messages,
+deliveries, news of subscriptions. `seal` puts everything that happened since the last one (and
+nothing else puts), so each commit is whole: messages, who gets them, and the last numbers of
+publishers and streams. What happens while a commit is under way belongs to the next.
+
+Everything is read back from the store on construction. Then the core says `create` and `learn`
+again, for each of `subscriptions`: what is known already only gets its matching function back.
+
+Nothing is lost and nothing doubled: a publisher's number is stored once; an origin judges each of
+its messages once for each subscription (known.py) and numbers what goes to a broker; a home stores
+each number of a stream once, in order; the client gets each entry of a queue until it acknowledges
+it, under one position.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Hashable, Iterable, Sequence
+
+import msgspec
+
+from palio.errors import PalioError
+from palio.protocol.bounds import Bounds
+from palio.protocol.frames import Carry, Target
+from palio.protocol.journal import Journal, Message
+from palio.protocol.known import Fact, Known, Matching
+from palio.protocol.outgoing import Delivery, Ended, Letter, Outgoing, Statistics
+from palio.protocol.queues import Full, Queue
+from palio.protocol.store import Store
+from palio.protocol.streams import Arrival, Inbound, Outbound
+from palio.protocol.vault import Sealed, Vault
+from palio.protocol.words import Durable, Got
+
+
+class Deposit:
+    """Durability of the broker `broker`. `epoch` was made with the store, and never changes."""
+
+    def __init__(
+        self, store: Store, broker: str, epoch: str, now_us: int, bounds: Bounds | None = None
+    ) -> None:
+        self.broker = broker
+        self.epoch = epoch
+        self._bounds = bounds or Bounds()
+        self._vault = Vault(store, broker, self._bounds)
+        self._journal = self._vault.journal
+        self._now_us = now_us
+        self._counts = Statistics()
+        self._consumers: dict[Hashable, Queue] = {}
+        self._reachable: frozenset[str] = frozenset()
+        self._lazy_us: int | None = now_us + self._bounds.lazy_us
+        self._is_settling = False
+        self._sweep_us = now_us + self._bounds.sweep_us
+        # news of subscriptions since the last seal
+        self._created: list[str] = []
+        self._ended: list[Ended] = []
+        # commits under way, and what goes out at the next take
+        self._under_way: deque[tuple[Sealed, list[str], list[Ended]]] = deque()
+        self._ready: dict[Queue | Outbound, None] = {}
+        self._answers: dict[str, int] = {}
+        self._got: dict[Inbound, None] = {}
+        self._safe_created: list[str] = []
+        self._safe_ended: list[Ended] = []
+        # what was full when somebody wanted to put something there
+        self._blocked: dict[Queue | Outbound | Journal, None] = {}
+        self._stalled: dict[Inbound, None] = {}
+
+    # ---- messages
+
+    def last_number(self, publisher: str) -> int:
+        """The last number that is safe: the publisher need not send it again."""
+        return self._vault.publishers.safe(publisher)
+
+    def publish(
+        self,
+        publisher: str,
+        letters: Sequence[Letter],
+        matches: Sequence[Collection[tuple[str, str]]],
+        now_us: int,
+    ) -> int:
+        """Store new messages, each for the (broker, name) that it matches.
+
+        Returns how many were dealt with. The rest waits for room: offer it again, with matches of
+        then, when `Outgoing.has_room` is set; until then read no more from this publisher.
+        """
+        self._now_us = now_us
+        row = self._vault.publishers.row(publisher)
+        known, stored_us = self._vault.known, self._journal.clock(now_us)
+        before, taken = row.number, 0
+        for (number, time, attributes, body), keys in zip(letters, matches, strict=True):
+            if number <= row.number:
+                self._counts.duplicates += 1
+                taken += 1
+                continue
+            found = [k for key in keys if (k := known.get(key)) is not None and k.cursor is None]
+            if self._must_wait(found):
+                break
+            message = Message(publisher, number, time, attributes, body, stored_us, True)
+            self._store_message(message, found)
+            row.number = number
+            taken += 1
+        if row.number > before:
+            self._vault.is_dirty = True
+            self._vault.publishers.touch(row, now_us)
+            self._vault.heard[publisher] = row
+            self._loosen()
+        if taken and row.safe == row.number:
+            self._answers[publisher] = row.safe
+        return taken
+
+    def _must_wait(self, found: list[Known]) -> bool:
+        """Something is full that a message must go to."""
+        is_full = self._journal.bytes >= self._bounds.journal_bytes
+        if is_full:
+            self._blocked[self._journal] = None
+            self._loosen()  # so that it is swept soon
+        for known in found:
+            if known.destination.is_full:
+                self._blocked[known.destination] = None
+                is_full = True
+        return is_full
+
+    def _store_message(self, message: Message, found: list[Known]) -> None:
+        """Put a message published here into the journal, queues and streams."""
+        journal, pushed = self._journal, self._vault.pushed
+        labels: dict[Outbound, tuple[str, ...]] = {}
+        queues = []
+        for k in found:
+            destination = k.destination
+            if isinstance(destination, Queue):
+                queues.append((destination, k))
+            else:
+                labels[destination] = labels.get(destination, ()) + k.labels
+        position, size = journal.append(message, len(queues) + len(labels))
+        self._counts.published += 1
+        for stream, names in labels.items():
+            stream.push(position, names)
+            pushed[stream] = None
+        for queue, k in queues:
+            queue.push(position, size)
+            pushed[queue] = None
+            if queue.full is not Full.BLOCK:
+                self._check(queue, k)
+
+    def _check(self, queue: Queue, known: Known) -> None:
+        """A queue that does not block got one more: it may have dropped one, or be too long."""
+        if queue.full is Full.DROP:
+            self._vault.loose[queue] = None
+            self._loosen()
+        elif queue.is_over:
+            self._counts.ended += 1
+            self._end(known, f"more than {self._bounds.queue} messages or their bytes waited")
+
+    def arrive(
+        self, carry: Carry, target: Target, attributes: bytes, body: bytes, now_us: int
+    ) -> None:
+        """A message from another broker; `target` is one of its targets that names this broker."""
+        self._now_us = now_us
+        key = (carry.origin, carry.epoch)
+        inbound = self._vault.inbound.get(key)
+        if inbound is None:
+            inbound = self._vault.inbound[key] = Inbound(*key, self._bounds)
+        expected = inbound.expected
+        if not inbound.offer(target, Arrival(carry, target.names, attributes, body), now_us):
+            self._counts.duplicates += 1
+            self._got[inbound] = None
+        if inbound.expected != expected:
+            self._progress(inbound)
+        self._accept(inbound)
+
+    def _accept(self, inbound: Inbound) -> None:
+        """Store what comes next in a stream, as far as there is room for it."""
+        self._stalled.pop(inbound, None)
+        queues = self._vault.queues
+        while (arrival := inbound.turn) is not None:
+            found = [q for name in arrival.labels if (q := queues.get(name)) is not None]
+            if any(queue.is_full for queue in found):
+                self._stalled[inbound] = None
+                return
+            inbound.accept()
+            self._progress(inbound)
+            self._counts.arrived += 1
+            if found:
+                self._store_arrival(arrival, found)
+
+    def _store_arrival(self, arrival: Arrival, found: list[Queue]) -> None:
+        carry, journal = arrival.carry, self._journal
+        stored_us = journal.clock(self._now_us)
+        message = Message(
+            carry.publisher,
+            carry.number,
+            carry.time,
+            arrival.attributes,
+            arrival.body,
+            stored_us,
+            False,
+        )
+        position, size = journal.append(message, len(found))
+        for queue in found:
+            queue.push(position, size)
+            self._vault.pushed[queue] = None
+            if queue.full is not Full.BLOCK:
+                self._check(queue, self._vault.known[self.broker, queue.name])
+
+    def _progress(self, inbound: Inbound) -> None:
+        self._vault.is_dirty = True
+        self._vault.arrived[inbound] = None
+        self._vault.loose_inbound[inbound] = None
+        self._loosen()
+
+    def got(self, word: Got, now_us: int) -> None:
+        """Another broker has stored what was carried to it."""
+        self._now_us = now_us
+        stream = self._vault.streams.get(word.broker)
+        is_ours = word.origin == self.broker and word.epoch == self.epoch
+        if is_ours and stream is not None and stream.got(word.number, now_us):
+            self._ready[stream] = None
+            self._vault.loose[stream] = None
+            self._loosen()
+
+    # ---- subscriptions
+
+    def subscriptions(self) -> list[Fact]:
+        """All that are known, here and elsewhere: what messages must be matched against."""
+        return [known.stored() for known in self._vault.known.values()]
+
+    def learn(
+        self, broker: str, name: str, durable: Durable, matching: Matching, now_us: int
+    ) -> None:
+        """There is a subscription at another broker: from now on messages must be matched with it.
+
+        What was published here since its start time is put on its way. Saying it again does nothing.
+        """
+        if broker != self.broker:
+            self._add(Fact(broker, name, durable, Full.BLOCK, None), matching, now_us)
+
+    def unlearn(self, broker: str, name: str, now_us: int) -> None:
+        """The subscription at another broker is gone."""
+        self._now_us = now_us
+        known = self._vault.known.get((broker, name))
+        if known is not None and broker != self.broker:
+            self._forget(known)
+
+    def create(
+        self, name: str, durable: Durable, full: Full, matching: Matching, now_us: int
+    ) -> None:
+        """Make a subscription here; others may learn of it when it comes out of `take`."""
+        if self._add(Fact(self.broker, name, durable, full, None), matching, now_us):
+            self._created.append(name)
+
+    def remove(self, name: str, now_us: int) -> None:
+        """End a subscription here for good."""
+        self._now_us = now_us
+        known = self._vault.known.get((self.broker, name))
+        if known is not None:
+            self._end(known, "")
+
+    def _add(self, fact: Fact, matching: Matching, now_us: int) -> bool:
+        """False: it was known."""
+        self._now_us = now_us
+        key = (fact.broker, fact.name)
+        known = self._vault.known.get(key)
+        if known is not None and known.fact.durable.version >= fact.durable.version:
+            known.matching = matching
+            return False
+        if known is not None and fact.broker == self.broker:
+            self._end(known, "it was made anew")
+        elif known is not None:
+            self._forget(known)
+        cursor = self._journal.since(fact.durable.since)
+        known = self._vault.open(msgspec.structs.replace(fact, cursor=cursor))
+        known.matching = matching
+        if isinstance(known.destination, Outbound) and known.destination.subscriptions == 1:
+            known.destination.reach(fact.broker in self._reachable)
+        self._replay(known)
+        return True
+
+    def _replay(self, known: Known) -> None:
+        """One step of a replay."""
+        key, destination = known.key, known.destination
+        known.replay(self._journal)
+        self._counts.replayed += 1
+        self._vault.facts[key] = known
+        self._vault.pushed[destination] = None
+        self._vault.is_dirty = True
+        if known.cursor is None:
+            del self._vault.replays[key]
+        if isinstance(destination, Queue) and destination.full is not Full.BLOCK:
+            self._check(destination, known)
+
+    def _forget(self, known: Known) -> None:
+        self._vault.forget(known)
+        self._loosen()
+
+    def _end(self, known: Known, reason: str) -> None:
+        queue = known.destination
+        assert isinstance(queue, Queue)
+        consumers = queue.consumers
+        for consumer in consumers:
+            queue.detach(consumer)
+            del self._consumers[consumer]
+        self._forget(known)
+        self._ready.pop(queue, None)
+        self._counts.dropped += queue.dropped
+        if queue.name in self._created:
+            self._created.remove(queue.name)
+        self._ended.append(Ended(queue.name, reason, consumers))
+
+    # ---- consumers
+
+    def attach(self, name: str, consumer: Hashable, credit: int) -> int:
+        """Let a client take part in a subscription here; all up to the result is acknowledged."""
+        known = self._vault.known.get((self.broker, name))
+        if known is None or not isinstance(known.destination, Queue):
+            raise PalioError(f"there is no durable subscription {name!r} here: make it first")
+        self.detach(consumer)
+        queue = known.destination
+        queue.attach(consumer, credit)
+        self._consumers[consumer] = queue
+        self._ready[queue] = None
+        return queue.line.lowest() - 1
+
+    def detach(self, consumer: Hashable) -> None:
+        """A client left; what it has not acknowledged goes to others, or waits."""
+        queue = self._consumers.pop(consumer, None)
+        if queue is not None:
+            queue.detach(consumer)
+            self._ready[queue] = None
+
+    def acknowledge(self, consumer: Hashable, positions: Iterable[int], now_us: int) -> None:
+        """A client has dealt with these positions of its subscription."""
+        queue = self._consumers.get(consumer)
+        if queue is None:
+            return
+        self._now_us = now_us
+        self._counts.acknowledged += queue.acknowledge(positions)
+        self._ready[queue] = None
+        self._vault.loose[queue] = None
+        self._loosen()
+
+    def pay(self, consumer: Hashable, credit: int) -> None:
+        """A client takes this many more messages at a time."""
+        queue = self._consumers.get(consumer)
+        if queue is not None:
+            queue.pay(consumer, credit)
+            self._ready[queue] = None
+
+    # ---- commits
+
+    def seal(self) -> int | None:
+        """Put all that happened since the last time; a ticket to commit, or None: nothing did."""
+        for inbound in list(self._stalled):
+            self._accept(inbound)
+        if not self._vault.is_dirty and not self._is_settling:
+            return None
+        sealed = self._vault.seal(self._now_us, self._is_settling)
+        self._under_way.append((sealed, self._created, self._ended))
+        self._created, self._ended = [], []
+        if self._is_settling:
+            self._is_settling = False
+            self._lazy_us = None
+        return sealed.ticket
+
+    def committed(self, ticket: int, now_us: int) -> None:
+        """The host has committed what was sealed with this ticket, and all before."""
+        self._now_us = now_us
+        while self._under_way and self._under_way[0][0].ticket <= ticket:
+            sealed, created, ended = self._under_way.popleft()
+            for owner, next in sealed.lines:
+                owner.commit(next)
+                self._ready[owner] = None
+            for inbound, number in sealed.arrived:
+                inbound.stored = number
+                self._got[inbound] = None
+            for row, number in sealed.publishers:
+                row.safe = number
+                self._answers[row.name] = number
+            self._safe_created += created
+            self._safe_ended += ended
+
+    def take(self, now_us: int) -> Outgoing:
+        """What may go out now."""
+        self._now_us = now_us
+        deliveries: list[Delivery] = []
+        carries: dict[int, list[Target]] = {}
+        for owner in self._ready:
+            if isinstance(owner, Queue):
+                self._deliver(owner, deliveries)
+            else:
+                for position, target in owner.send(now_us):
+                    carries.setdefault(position, []).append(target)
+        read = self._journal.read
+        outgoing = Outgoing(
+            list(self._answers.items()),
+            [Got(i.origin, i.epoch, self.broker, i.stored) for i in self._got if i.stored],
+            [(read(position), tuple(carries[position])) for position in sorted(carries)],
+            deliveries,
+            self._safe_created,
+            self._safe_ended,
+            self._unblock(),
+        )
+        self._counts.carried += len(outgoing.carries)
+        self._safe_created, self._safe_ended = [], []
+        for done in (self._ready, self._answers, self._got):
+            done.clear()
+        return outgoing
+
+    def _deliver(self, queue: Queue, deliveries: list[Delivery]) -> None:
+        name, read = queue.name, self._journal.read
+        for consumer, number, again, position in queue.deliver():
+            deliveries.append(Delivery(consumer, name, number, again, read(position)))
+            self._counts.delivered += 1
+            self._counts.redelivered += again
+
+    def _unblock(self) -> bool:
+        """Something that was full has room again."""
+        for owner in list(self._blocked):
+            if isinstance(owner, Journal):
+                has_room = owner.bytes < self._bounds.journal_bytes
+            else:
+                has_room = owner.has_room
+            if has_room:
+                self._blocked.clear()
+                return True
+        return False
+
+    # ---- time
+
+    @property
+    def deadline_us(self) -> int:
+        """When to wake it."""
+        if any(known.can_replay for known in self._vault.replays.values()):
+            return self._now_us
+        streams = self._vault.streams.values()
+        times = [self._sweep_us, self._lazy_us, *(stream.deadline_us for stream in streams)]
+        return min(time for time in times if time is not None)
+
+    def wake(self, now_us: int) -> None:
+        """Do what is due: replays, messages that were not answered, tidying up."""
+        self._now_us = now_us
+        for known in list(self._vault.replays.values()):
+            if known.can_replay:
+                self._replay(known)
+        for stream in self._vault.streams.values():
+            if stream.wake(now_us):
+                self._counts.retries += 1
+                self._ready[stream] = None
+        if self._lazy_us is not None and now_us >= self._lazy_us:
+            self._is_settling = True
+        if now_us >= self._sweep_us:
+            self._sweep_us = now_us + self._bounds.sweep_us
+            self._is_settling = self._is_settling or self._vault.has_waste(now_us)
+
+    def reachable(self, brokers: Iterable[str], now_us: int) -> None:
+        """The topology changed, and these can be reached: what they did not answer goes again."""
+        self._now_us = now_us
+        self._reachable = frozenset(brokers)
+        for broker, stream in self._vault.streams.items():
+            stream.reach(broker in self._reachable)
+            self._ready[stream] = None
+
+    def _loosen(self) -> None:
+        """Something is to be written, but not at once."""
+        if self._lazy_us is None:
+            self._lazy_us = self._now_us + self._bounds.lazy_us
+
+    def statistics(self) -> Statistics:
+        queues = self._vault.queues.values()
+        return msgspec.structs.replace(
+            self._counts,
+            dropped=self._counts.dropped + sum(queue.dropped for queue in queues),
+            messages=len(self._journal),
+            bytes=self._journal.bytes,
+            publishers=len(self._vault.publishers),
+            backlogs={b: len(stream.line.entries) for b, stream in self._vault.streams.items()},
+            queues={queue.name: len(queue) for queue in queues},
+        )

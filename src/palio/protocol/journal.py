@@ -1,0 +1,357 @@
+"""The journal: durable messages by position 1, 2, 3, ..., on disk in batches.
+
+    position    1 2 3 4 5 6 7 │ 8 9 │ 10 11 12 13 │ 14 ...
+                └── batch 1 ──┘ └ 8 ┘ └── batch 10 ──┘ └ open: gathers until the next seal
+    counts      0 2 1 0 0 1 0   who still refers to each: entries of streams and queues
+    sizes       bytes of each   kept apart, so that a restart reads no messages
+
+    b/<first>   the messages, a list; None is one that was thinned out
+    m/<first>   count, sizes and times
+
+A batch is one put, whatever it holds. It is freed when nothing refers to it and, if messages in it
+were published here, retention is over: old enough, or the journal too large. A batch of which less
+than half is referred to after that is thinned: rewritten without the rest, so that one slow
+subscription does not hold everything. Times of storing never go back, whatever the clock does.
+
+Puts happen in `seal`, and only there. References are not stored: who holds them says so again
+(`retain`) after a restart.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from enum import Enum
+
+import msgspec
+
+from palio.errors import InvalidFile
+from palio.protocol.bounds import Bounds
+from palio.protocol.store import Store
+
+BATCH_COUNT = 4096
+BATCH_BYTES = 4 << 20
+_OVERHEAD_BYTES = 40  # numbers and lengths of one message
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A durable message as it is kept."""
+
+    publisher: str
+    number: int
+    time: int
+    """When it was published, by the publisher's clock, in microseconds."""
+    attributes: bytes
+    body: bytes
+    stored: int
+    """When it was stored here."""
+    is_origin: bool
+    """It was published here; otherwise another broker carried it."""
+
+
+class _Meta(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    count: int
+    bytes: int
+    begins_us: int
+    ends_us: int
+    has_origin: bool
+    sizes: list[int]
+
+
+class _Batch:
+    __slots__ = (
+        "begins_us",
+        "bytes",
+        "counts",
+        "ends_us",
+        "first",
+        "has_origin",
+        "is_stored",
+        "messages",
+        "present",
+        "references",
+        "sizes",
+    )
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.messages: list[Message | None] | None = []
+        self.counts = array("I")
+        self.sizes = array("I")
+        self.references = 0  # the sum of counts
+        self.present = 0  # messages that were not thinned out
+        self.bytes = 0
+        self.begins_us = 0
+        self.ends_us = 0
+        self.has_origin = False
+        self.is_stored = False
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.counts)
+
+
+class _Verdict(Enum):
+    KEEP = 0
+    THIN = 1
+    FREE = 2
+
+
+_encoder = msgspec.msgpack.Encoder()
+_messages_decoder = msgspec.msgpack.Decoder(list[Message | None])
+_meta_decoder = msgspec.msgpack.Decoder(_Meta)
+
+
+class Journal:
+    """`next` is the position of the next message. `bytes` is what it takes on disk, about."""
+
+    def __init__(self, store: Store, prefix: str, bounds: Bounds, next: int = 1) -> None:
+        self._store = store
+        self._prefix = prefix
+        self._bounds = bounds
+        self.bytes = 0
+        self._time_us = 0
+        self._batches: list[_Batch] = []
+        self._cached: OrderedDict[int, _Batch] = OrderedDict()
+        self._cached_bytes = 0
+        for key, value in store.scan(f"{prefix}m/"):
+            batch = self._restored(int(key.rpartition("/")[2], 16), _meta_decoder.decode(value))
+            self._batches.append(batch)
+            self.bytes += batch.bytes
+            next = max(next, batch.end)
+        self.next = next
+        if self._batches:
+            self._time_us = self._batches[-1].ends_us
+        self._open = _Batch(next)
+        self._batches.append(self._open)
+        self._firsts = [batch.first for batch in self._batches]
+        self._last = self._open  # where something was found the last time
+
+    @staticmethod
+    def _restored(first: int, meta: _Meta) -> _Batch:
+        batch = _Batch(first)
+        batch.messages = None
+        batch.counts = array("I", bytes(4 * meta.count))
+        batch.sizes = array("I", meta.sizes)
+        batch.present = meta.count - meta.sizes.count(0)
+        batch.bytes, batch.has_origin = meta.bytes, meta.has_origin
+        batch.begins_us, batch.ends_us = meta.begins_us, meta.ends_us
+        batch.is_stored = True
+        return batch
+
+    def __len__(self) -> int:
+        return sum(batch.present for batch in self._batches)
+
+    def clock(self, now_us: int) -> int:
+        """The time of storing: now, or the last one if the clock went back."""
+        self._time_us = max(self._time_us, now_us)
+        return self._time_us
+
+    def append(self, message: Message, references: int) -> tuple[int, int]:
+        """Take a message that this many refer to. Its position and its size in bytes."""
+        batch = self._open
+        assert batch.messages is not None
+        size = (
+            len(message.attributes) + len(message.body) + len(message.publisher) + _OVERHEAD_BYTES
+        )
+        if not batch.messages:
+            batch.begins_us = message.stored
+        batch.messages.append(message)
+        batch.counts.append(references)
+        batch.sizes.append(size)
+        batch.references += references
+        batch.present += 1
+        batch.bytes += size
+        batch.ends_us = message.stored
+        if message.is_origin:
+            batch.has_origin = True
+        self.bytes += size
+        position = self.next
+        self.next = position + 1
+        if batch.bytes >= BATCH_BYTES or len(batch.counts) >= BATCH_COUNT:
+            self._begin()
+        return position, size
+
+    def _begin(self) -> None:
+        self._open = _Batch(self.next)
+        self._batches.append(self._open)
+        self._firsts.append(self.next)
+
+    def retain(self, position: int) -> int:
+        """One more refers to this message. Its size."""
+        batch = self._find(position)
+        at = position - batch.first
+        batch.counts[at] += 1
+        batch.references += 1
+        return batch.sizes[at]
+
+    def release(self, position: int) -> int:
+        """One less refers to this message. Its size."""
+        batch = self._last
+        at = position - batch.first
+        if not 0 <= at < len(batch.counts):
+            batch = self._find(position)
+            at = position - batch.first
+        batch.counts[at] -= 1
+        batch.references -= 1
+        return batch.sizes[at]
+
+    def size(self, position: int) -> int:
+        batch = self._find(position)
+        return batch.sizes[position - batch.first]
+
+    def read(self, position: int) -> Message:
+        batch = self._last
+        if not 0 <= position - batch.first < len(batch.counts):
+            batch = self._find(position)
+        message = (batch.messages or self._load(batch))[position - batch.first]
+        if message is None:
+            raise InvalidFile(f"message {position} of the journal is gone while it is needed")
+        return message
+
+    def since(self, time_us: int) -> int:
+        """The position of the first message that was stored at this time or later."""
+        at = len(self._batches)
+        while at and (not self._batches[at - 1].counts or self._batches[at - 1].ends_us >= time_us):
+            at -= 1
+        if at == len(self._batches) or not self._batches[at].counts:
+            return self.next
+        batch = self._batches[at]
+        if batch.begins_us >= time_us:
+            return batch.first
+        messages = self._messages(batch)
+        times = [message.stored if message else 0 for message in messages]
+        for i in range(1, len(times)):
+            times[i] = max(times[i], times[i - 1])
+        return batch.first + bisect_left(times, time_us)
+
+    def page(self, position: int) -> tuple[list[tuple[int, Message]], int]:
+        """Messages published here, from a position to the end of its batch; and what comes next."""
+        at = max(0, bisect_right(self._firsts, position) - 1)
+        batch = self._batches[at]
+        if position >= batch.end:  # freed meanwhile
+            if at + 1 == len(self._batches):
+                return [], self.next
+            batch = self._batches[at + 1]
+        position = max(position, batch.first)
+        if not batch.has_origin:
+            return [], batch.end
+        messages = self._messages(batch)[position - batch.first :]
+        found = [(n, m) for n, m in enumerate(messages, position) if m is not None and m.is_origin]
+        return found, batch.end
+
+    def seal(self) -> None:
+        """Put what was gathered."""
+        if self._open.counts:
+            self._begin()
+        at = len(self._batches) - 2  # all but the open one
+        while at >= 0 and not self._batches[at].is_stored:
+            self._put(self._batches[at])
+            at -= 1
+        self._shrink_cache()
+
+    def has_waste(self, now_us: int, needed: int) -> bool:
+        """There is something to sweep. A replay still needs what lies at `needed` and later."""
+        excess = self.bytes - self._bounds.retention_bytes
+        return any(
+            self._judge(batch, now_us, needed, excess) is not _Verdict.KEEP
+            for batch in self._batches
+        )
+
+    def sweep(self, now_us: int, needed: int) -> None:
+        """Free and thin what nobody needs. Only together with what says that nobody does."""
+        kept: list[_Batch] = []
+        for batch in self._batches:
+            excess = self.bytes - self._bounds.retention_bytes
+            verdict = self._judge(batch, now_us, needed, excess)
+            if verdict is _Verdict.FREE:
+                self._free(batch)
+                continue
+            if verdict is _Verdict.THIN:
+                self._thin(batch)
+            kept.append(batch)
+        if len(kept) < len(self._batches):
+            self._batches = kept
+            self._firsts = [batch.first for batch in kept]
+            self._last = self._open
+
+    def _judge(self, batch: _Batch, now_us: int, needed: int, excess: int) -> _Verdict:
+        if not batch.is_stored:
+            return _Verdict.KEEP
+        is_over = batch.ends_us + self._bounds.retention_us <= now_us or excess > 0
+        if batch.has_origin and (not is_over or batch.end > needed):
+            return _Verdict.KEEP
+        if not batch.references:
+            return _Verdict.FREE
+        return _Verdict.THIN if 2 * batch.references < batch.present else _Verdict.KEEP
+
+    def _free(self, batch: _Batch) -> None:
+        self._store.delete(f"{self._prefix}b/{batch.first:016x}")
+        self._store.delete(f"{self._prefix}m/{batch.first:016x}")
+        self.bytes -= batch.bytes
+        if self._cached.pop(batch.first, None):
+            self._cached_bytes -= batch.bytes
+
+    def _thin(self, batch: _Batch) -> None:
+        messages = self._messages(batch)
+        if self._cached.pop(batch.first, None):
+            self._cached_bytes -= batch.bytes
+        kept = list(map(bool, batch.counts))
+        batch.messages = [m if keep else None for m, keep in zip(messages, kept, strict=True)]
+        batch.sizes = array("I", [s if k else 0 for s, k in zip(batch.sizes, kept, strict=True)])
+        batch.present = sum(kept)
+        self._put(batch)
+        self._shrink_cache()
+
+    def _put(self, batch: _Batch) -> None:
+        key = f"{batch.first:016x}"
+        data = _encoder.encode(batch.messages)
+        self.bytes += len(data) - batch.bytes
+        batch.bytes = len(data)
+        batch.is_stored = True
+        meta = _Meta(
+            len(batch.counts),
+            batch.bytes,
+            batch.begins_us,
+            batch.ends_us,
+            batch.has_origin,
+            batch.sizes.tolist(),
+        )
+        self._store.put(f"{self._prefix}b/{key}", data)
+        self._store.put(f"{self._prefix}m/{key}", _encoder.encode(meta))
+        self._cached[batch.first] = batch
+        self._cached_bytes += batch.bytes
+
+    def _find(self, position: int) -> _Batch:
+        batch = self._batches[bisect_right(self._firsts, position) - 1]
+        if not 0 <= position - batch.first < len(batch.counts):
+            raise InvalidFile(
+                f"message {position} is not in the journal, which ends before {self.next}: "
+                "the store is damaged, or was written by something else"
+            )
+        self._last = batch
+        if batch.first in self._cached:
+            self._cached.move_to_end(batch.first)
+        return batch
+
+    def _messages(self, batch: _Batch) -> list[Message | None]:
+        return self._load(batch) if batch.messages is None else batch.messages
+
+    def _load(self, batch: _Batch) -> list[Message | None]:
+        data = self._store.get(f"{self._prefix}b/{batch.first:016x}")
+        if data is None:
+            raise InvalidFile(f"batch {batch.first} of the journal is missing from the store")
+        messages = _messages_decoder.decode(data)
+        batch.messages = messages
+        self._cached[batch.first] = batch
+        self._cached_bytes += batch.bytes
+        self._shrink_cache()
+        return messages
+
+    def _shrink_cache(self) -> None:
+        """Forget what was used least lately; the last one stays, whatever its size."""
+        while self._cached_bytes > self._bounds.cache_bytes and len(self._cached) > 1:
+            _, batch = self._cached.popitem(last=False)
+            batch.messages = None
+            self._cached_bytes -= batch.bytes

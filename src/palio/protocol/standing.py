@@ -1,0 +1,82 @@
+"""A subscription as a session keeps it, over all its connections.
+
+    durable   receipts say what the application has; acknowledgements make room for more
+    live      credit ──broker sends──▶ waiting ──host consumes──▶ owed ──Credit──▶ credit
+
+waiting + owed + what the broker may still send is never more than the credit that was asked for
+(one more after a reconnect into a full queue, because nobody can ask for no credit).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from palio.protocol import words
+from palio.protocol.frames import Deliver
+from palio.protocol.receipts import Receipts
+
+
+class Standing:
+    """What is kept of one subscription."""
+
+    __slots__ = ("_owed", "_receipts", "_waiting", "_word", "forget", "is_leaving")
+
+    def __init__(self, word: words.Subscribe, receipts_max: int) -> None:
+        memory = max(receipts_max, 4 * word.credit)
+        self._word = word
+        self._receipts = Receipts(memory) if word.durable else None
+        self._waiting = 0
+        self._owed = 0
+        self.is_leaving = False
+        self.forget = False
+
+    @property
+    def must_return(self) -> bool:
+        """Leaving for good: a lost connection is not enough to be gone."""
+        return bool(self.forget and self._word.durable)
+
+    @property
+    def unacknowledged(self) -> int:
+        return 0 if self._receipts is None else len(self._receipts)
+
+    @property
+    def is_due(self) -> bool:
+        """There is something to tell the broker."""
+        if self._receipts is not None:
+            return self._receipts.is_due
+        return self._owed * 2 >= self._word.credit
+
+    def admit(self, header: Deliver) -> bool:
+        """A message came. False: the application has had it."""
+        if self._receipts is not None:
+            return self._receipts.is_new(header.position, header.number)
+        self._waiting += 1
+        return True
+
+    def admit_compound(self) -> None:
+        self._waiting += 1
+
+    def consume(self, count: int) -> None:
+        """The application has taken so many messages."""
+        if self._receipts is None:
+            self._waiting -= count
+            self._owed += count
+
+    def acknowledge(self, position: int) -> None:
+        """The application is done with a message."""
+        if self._receipts is not None:
+            self._receipts.acknowledge(position)
+
+    def take(self) -> words.Acknowledge | words.Credit:
+        """What is due; it counts as said."""
+        if self._receipts is not None:
+            return words.Acknowledge(self._word.id, self._receipts.take())
+        owed, self._owed = self._owed, 0
+        return words.Credit(self._word.id, owed)
+
+    def restated(self) -> words.Subscribe:
+        """For a new connection: what waits here is not to come on top of the credit."""
+        self._owed = 0
+        if self._receipts is not None:
+            return self._word
+        return msgspec.structs.replace(self._word, credit=max(1, self._word.credit - self._waiting))

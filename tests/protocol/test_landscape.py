@@ -1,0 +1,413 @@
+"""Link-state flooding on networks with delays, cuts and crashes, and each rule on its own."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from palio import parse
+from palio.errors import InvalidPredicate, InvalidTopology
+from palio.protocol.frames import BrokenFrame
+from palio.protocol.landscape import Fact, Landscape, LandscapeSettings
+from palio.protocol.words import Digest, Durable, State, States
+from tests.protocol.landscapes import SETTINGS, Network
+
+TEXTS = ("x > 1", "x > 3", "y = 'a'", "x > 1 AND y = 'b'", "z IS NULL", "x>1", "TRUE", "x=1 OR x=2")
+FACTS = [Durable("x > 2", 10, 1), Durable("y = 'c'", 20, 1), Durable("x > 2", 30, 2)]
+NAMES = ("ann", "bob", "cy", "dan", "eve")
+
+
+def whole(broker: str, number: int, **more: Any) -> State:
+    given = {"epoch": "e", "base": 0, "links": (), **more}
+    return State(broker=broker, number=number, **given)
+
+
+def listener() -> Landscape:
+    return Landscape("me", "mine", 0)
+
+
+# ---- networks
+
+
+def act(net: Network, rng: random.Random) -> None:
+    """Something happens, and a few words arrive."""
+    names = sorted(net.stores)
+    here = sorted(net.brokers)
+    what = rng.choice("want want want durable durable join join cut crash start lose step".split())
+    one = rng.choice(here) if here else ""
+    if what == "want" and here:
+        net.want(one, rng.sample(TEXTS, rng.randrange(3)), rng.sample(TEXTS, rng.randrange(3)))
+    elif what == "durable" and here:
+        net.set_durable(one, rng.choice("pq"), rng.choice([None, *FACTS]))
+    elif what == "join" and len(here) > 1:
+        a, b = rng.sample(here, 2)
+        if (min(a, b), max(a, b)) not in net.links:
+            net.join(a, b, rng.choice([1, 2, 0.5]), rng.choice([1, 3]))
+    elif what == "cut" and net.links:
+        net.cut(*rng.choice(sorted(net.links)))
+    elif what == "crash" and len(here) > 2:
+        net.crash(one)
+    elif what in ("start", "lose") and len(here) < len(names):
+        one = rng.choice([name for name in names if name not in here])
+        if what == "lose":
+            net.lose_disk(one, f"e{rng.randrange(10**6)}")
+        net.start(one, clock_us=rng.choice([None, None, 0]))
+    if here and rng.random() < 0.7:
+        net.spread(rng.choice(sorted(net.brokers)))
+    for _ in range(rng.choice([0, 1, 5, 50])):
+        net.step()
+    net.now_us += rng.choice([0, 0, 100, 10_000])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_all_that_are_connected_agree_after_quiet(seed: int) -> None:
+    rng = random.Random(seed)
+    net = Network(NAMES[: rng.randrange(2, 6)], rng)
+    for _ in range(120):
+        act(net, rng)
+        if rng.random() < 0.03:
+            net.quiet(3_000_000 if rng.random() < 0.3 else 0)
+    net.quiet(3_000_000)  # a broker may have to contest its own past, for a second each
+    net.check()
+    for name in sorted(net.stores):  # and in the end all come back together
+        if name not in net.brokers:
+            net.start(name)
+    for name in NAMES[1 : len(net.stores)]:
+        if ("ann", name) not in net.links:
+            net.join("ann", name)
+    net.quiet(3_000_000)
+    net.check()
+    everything = [sorted(broker.durables()) for broker in net.brokers.values()]
+    assert all(found == everything[0] for found in everything)
+
+
+def test_a_killed_broker_leaves_the_map_and_its_durable_facts_stay() -> None:
+    net = Network(NAMES[:4], random.Random(1))
+    for a, b in (("ann", "bob"), ("bob", "cy"), ("cy", "dan"), ("ann", "dan")):
+        net.join(a, b)
+    net.set_durable("cy", "desk", FACTS[0])
+    net.want("cy", ["x > 1"])
+    net.quiet()
+    assert all(net.brokers[name].reachable("cy") for name in net.brokers)
+    net.crash("cy")
+    net.quiet()
+    for broker in net.brokers.values():
+        assert not broker.reachable("cy")
+        assert Fact("cy", "desk", FACTS[0]) in set(broker.durables())
+    net.quiet(SETTINGS.age_us * 2)
+    for broker in net.brokers.values():
+        assert broker.wanted("cy").filters == ()
+        assert list(broker.durables()) == [Fact("cy", "desk", FACTS[0])]
+
+
+def test_a_new_broker_learns_the_facts_of_one_that_is_away() -> None:
+    net = Network(("ann", "bob", "cy"), random.Random(2))
+    net.join("ann", "bob")
+    net.set_durable("bob", "desk", FACTS[1])
+    net.quiet()
+    net.crash("bob")
+    net.quiet(SETTINGS.age_us * 2)
+    net.join("ann", "cy")
+    net.quiet()
+    assert list(net.brokers["cy"].durables()) == [Fact("bob", "desk", FACTS[1])]
+    assert not net.brokers["cy"].reachable("bob")
+    net.start("bob")
+    net.join("bob", "cy")
+    net.quiet()
+    net.check()
+
+
+def test_facts_survive_a_restart_and_do_not_put_anybody_on_the_map() -> None:
+    net = Network(("ann", "bob", "cy"), random.Random(3))
+    net.join("ann", "bob")
+    net.join("bob", "cy")
+    net.set_durable("cy", "desk", FACTS[1])
+    net.want("cy", ["x > 1"])
+    net.quiet()
+    net.crash("bob")
+    net.start("bob")
+    bob = net.brokers["bob"]
+    assert list(bob.durables()) == [Fact("cy", "desk", FACTS[1])]
+    assert not bob.reachable("cy")
+    net.join("ann", "bob")  # who knows the whole state of the very number that bob has stored
+    net.quiet()
+    assert bob.wanted("cy") == parse("x > 1")
+    net.join("bob", "cy")
+    net.quiet()
+    net.check()
+
+
+def test_a_subscription_is_flooded_as_a_change() -> None:
+    net = Network(("ann", "bob", "cy"), random.Random(4))
+    net.join("ann", "bob")
+    net.join("bob", "cy")
+    net.want("ann", [f"x > {i}" for i in range(1000)])
+    net.quiet()
+    net.sent.clear()
+    net.want("ann", ["y = 1"], ["x > 7"])
+    net.quiet()
+    said = [state for word in net.sent if isinstance(word, States) for state in word.states]
+    assert [(s.wanted, s.unwanted) for s in said] == [(("y = 1",), ("x > 7",))] * 2
+    net.check()
+
+
+def test_a_forgotten_broker_is_forgotten_by_all_and_may_come_back() -> None:
+    net = Network(("ann", "bob", "cy"), random.Random(5))
+    net.join("ann", "bob")
+    net.join("bob", "cy")
+    net.set_durable("cy", "desk", FACTS[0])
+    net.quiet()
+    with pytest.raises(InvalidTopology, match="it is there"):
+        net.brokers["ann"].forget("cy", net.now_us)
+    with pytest.raises(InvalidTopology, match="nobody knows"):
+        net.brokers["ann"].forget("zoe", net.now_us)
+    net.crash("cy")
+    net.quiet()
+    state, removed = net.brokers["ann"].forget("cy", net.now_us)
+    assert removed == (Fact("cy", "desk", FACTS[0]),)
+    net.flood("ann", state)
+    net.quiet()
+    assert [list(net.brokers[name].durables()) for name in ("ann", "bob")] == [[], []]
+    net.start("cy", clock_us=0)
+    net.join("bob", "cy")
+    net.quiet(3_000_000)
+    net.check()
+    assert list(net.brokers["ann"].durables()) == [Fact("cy", "desk", FACTS[0])]
+
+
+# ---- laws
+
+
+changes = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("want"), st.sets(st.sampled_from(TEXTS)), st.sets(st.sampled_from(TEXTS))
+        ),
+        st.tuples(st.just("fact"), st.sampled_from("pqr"), st.none() | st.sampled_from(FACTS)),
+        st.tuples(
+            st.just("link"),
+            st.dictionaries(st.sampled_from("uvw"), st.sampled_from([1.0, 2.5])),
+            st.none(),
+        ),
+        st.tuples(st.just("flood"), st.none(), st.none()),
+        st.tuples(st.just("share"), st.none(), st.none()),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(changes)
+def test_changes_and_wholes_come_to_the_same(steps: Any) -> None:
+    """One hears all changes, one now and then the whole, one only the last whole."""
+    speaker = Landscape("bob", "e", 0)
+    often, rarely, last = listener(), listener(), listener()
+    now_us = 0
+    for kind, first, second in (*steps, ("flood", None, None)):
+        now_us += 1
+        if kind == "want":
+            speaker.want(first, second)
+        elif kind == "fact":
+            speaker.set_durable(first, second)
+        elif kind == "link":
+            speaker.set_links(first)
+        elif kind == "share":
+            for states in speaker.whole(["bob"]):
+                rarely.hear(states.states[0], now_us)
+        elif (state := speaker.news(now_us)) is not None:
+            assert often.hear(state, now_us).is_new
+            if rarely.hear(state, now_us).is_missing:
+                (states,) = speaker.whole(["bob"])
+                assert rarely.hear(states.states[0], now_us).is_new
+    (states,) = speaker.whole(["bob"])
+    assert last.hear(states.states[0], now_us).is_new
+    for one in (often, rarely, last):
+        assert set(one.wanted("bob").filters) == set(speaker.wanted("bob").filters)
+        assert set(one.durables()) == set(speaker.durables())
+        told = one.facts("bob")
+        assert (told.number, told.durable) == (states.states[0].number, states.states[0].durable)
+        place = next(p for p in one.places() if p.broker == "bob")
+        assert place.links == tuple(sorted(states.states[0].links))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.permutations(range(1, 7)), st.data())
+def test_old_states_never_win(order: list[int], data: st.DataObject) -> None:
+    """Whatever arrives in whatever order, the largest number stands; epochs make no difference."""
+    epochs = {n: data.draw(st.sampled_from("ef")) for n in order}
+    heard = listener()
+    for n in order:
+        heard.hear(whole("bob", n, epoch=epochs[n], wanted=(f"x > {n}",)), n)
+    assert heard.wanted("bob") == parse("x > 6")
+    assert heard.digest() == Digest((("bob", epochs[6], 6),))
+
+
+# ---- rules
+
+
+def test_facts_that_come_and_go_are_told() -> None:
+    heard = listener()
+    first = heard.hear(whole("bob", 1, durable={"p": FACTS[0], "q": FACTS[1]}), 1)
+    assert first.added == (Fact("bob", "p", FACTS[0]), Fact("bob", "q", FACTS[1]))
+    assert first.removed == ()
+    change = whole("bob", 2, base=1, durable={"p": FACTS[2]}, undurable=("q", "r"))
+    second = heard.hear(change, 2)
+    assert set(second.removed) == {Fact("bob", "p", FACTS[0]), Fact("bob", "q", FACTS[1])}
+    assert second.added == (Fact("bob", "p", FACTS[2]),)
+
+
+def test_a_new_epoch_keeps_nothing_of_the_old_one() -> None:
+    heard = listener()
+    heard.hear(whole("bob", 1, wanted=("x > 1",), durable={"p": FACTS[0], "q": FACTS[1]}), 1)
+    assert heard.hear(whole("bob", 2, epoch="f", base=1), 2).is_missing
+    anew = heard.hear(whole("bob", 2, epoch="f", durable={"p": FACTS[0]}), 2)
+    assert set(anew.removed) == {Fact("bob", "p", FACTS[0]), Fact("bob", "q", FACTS[1])}
+    assert anew.added == (Fact("bob", "p", FACTS[0]),)
+    assert heard.wanted("bob").filters == ()
+    assert not heard.hear(whole("bob", 2, wanted=("x > 1",)), 3).is_new
+
+
+def test_a_broker_goes_on_above_what_is_said_of_its_past() -> None:
+    me = Landscape("me", "mine", 0)
+    assert me.news(5) is not None
+    heard = me.hear(whole("me", 900, epoch="mine", wanted=("x > 1",)), 6)
+    assert not heard.is_new
+    assert me.news(7) is None  # it has just spoken
+    assert me.deadline_us == 1_000_005
+    state = me.news(1_000_005)
+    assert state is not None
+    assert (state.base, state.wanted) == (0, ())
+    assert state.number > 900
+    assert me.hear(state, 1_000_006) == (False, False, (), ())
+    assert me.news(1_000_007) is None
+
+
+def test_a_link_counts_when_both_ends_say_it_and_weighs_the_larger() -> None:
+    me = listener()
+    me.set_links({"bob": 1.0, "cy": 1.0})
+    me.hear(whole("bob", 1, links=(("me", 4.0), ("dan", 1.0))), 1)
+    me.hear(whole("cy", 1, links=(("dan", 1.0),)), 1)
+    me.hear(whole("dan", 1, links=(("bob", 2.0),)), 1)
+    net = me.topology()
+    assert net is not None
+    assert set(net.edges) == {("bob", "me", 4.0), ("bob", "dan", 2.0)}
+    assert [me.reachable(name) for name in ("me", "bob", "cy", "dan", "zoe")] == [
+        *(True, True, False, True, False)
+    ]
+    before = me.version
+    me.hear(whole("bob", 2, base=1, links=(("me", 4.0), ("dan", 1.0))), 2)  # a refresh
+    assert (me.version, me.topology() is net) == (before, True)
+    me.set_links({})
+    assert me.version > before
+    assert me.topology() is None
+
+
+def test_what_is_not_heard_ages_and_an_old_number_does_not_bring_it_back() -> None:
+    me = Landscape("me", "mine", 0, LandscapeSettings(refresh_us=10, age_us=30))
+    me.set_links({"bob": 1.0})
+    said = whole("bob", 4, links=(("me", 1.0),), wanted=("x > 1",), durable={"p": FACTS[0]})
+    me.hear(said, 100)
+    me.news(100)
+    assert me.deadline_us == 110
+    me.wake(129)
+    assert me.reachable("bob")
+    me.wake(130)
+    assert not me.reachable("bob")
+    assert me.wanted("bob").filters == ()
+    assert list(me.durables()) == [Fact("bob", "p", FACTS[0])]
+    assert me.hear(said, 131) == (False, False, (), ())
+    assert me.hear(whole("bob", 5, base=4), 131).is_missing
+    assert me.hear(msgspec.structs.replace(said, number=5), 132).is_new
+    assert me.reachable("bob")
+
+
+def test_refreshes_are_due_and_say_nothing_new() -> None:
+    me = Landscape("me", "mine", 7, LandscapeSettings(refresh_us=10, age_us=30))
+    me.want(["x > 1"])
+    first = me.news(100)
+    assert first is not None
+    assert (first.number, first.base, first.wanted) == (100, 0, ("x > 1",))
+    assert me.news(109) is None
+    second = me.news(110)
+    assert second is not None
+    assert (second.number, second.base, second.wanted, second.unwanted) == (110, 100, (), ())
+
+
+def test_changes_larger_than_the_whole_are_said_whole() -> None:
+    me = Landscape("me", "mine", 7)
+    me.want([f"x > {i}" for i in range(10)])
+    me.news(1)
+    me.want(["y = 1"], [f"x > {i}" for i in range(9)])
+    state = me.news(2)
+    assert state is not None
+    assert (state.base, set(state.wanted)) == (0, {"x > 9", "y = 1"})
+
+
+def test_two_texts_of_one_filter() -> None:
+    me = listener()
+    before = me.follow()
+    me.hear(whole("bob", 1, wanted=("x > 1", "x>1")), 1)
+    assert before == me.follow() == {"bob": {parse("x > 1").filters[0]: True}}
+    before.clear()
+    me.hear(whole("bob", 2, base=1, unwanted=("x>1",)), 2)
+    assert me.wanted("bob") == parse("x > 1")
+    assert before == {}
+    me.hear(whole("bob", 3, base=2, unwanted=("x > 1",)), 3)
+    assert me.wanted("bob").filters == ()
+    assert before == {"bob": {parse("x > 1").filters[0]: False}}
+    assert me.follow() == {}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        whole("bob", 1, wanted=("x >",)),
+        whole("bob", 1, durable={"p": Durable("nonsense (", 0, 1)}),
+        whole("bob", 0),
+        whole("bob", 3, base=-1),
+        whole("", 3),
+        whole("me", 1 << 63),
+        whole("bob", 1, links=(("bob", 1.0),)),
+        whole("bob", 1, links=(("cy", 0.0),)),
+        whole("bob", 1, links=(("cy", float("nan")),)),
+        whole("bob", 1, links=(("cy", 1e300),)),
+        whole("bob", 1, is_faded=True, wanted=("x > 1",)),
+    ],
+    ids=str,
+)
+def test_states_without_sense_are_broken_and_change_nothing(state: State) -> None:
+    me = listener()
+    with pytest.raises(BrokenFrame):
+        me.hear(state, 1)
+    assert me.digest() == Digest(())
+    assert [place.broker for place in me.places()] == ["me"]
+
+
+def test_own_mistakes_are_errors() -> None:
+    me = listener()
+    with pytest.raises(InvalidPredicate):
+        me.want(["x >"])
+    with pytest.raises(InvalidPredicate):
+        me.set_durable("p", Durable("x >", 0, 1))
+    with pytest.raises(InvalidTopology, match="weigh"):
+        me.set_links({"bob": -1.0})
+    with pytest.raises(InvalidTopology, match="to others"):
+        me.set_links({"me": 1.0})
+    me.news(1)
+    assert me.whole(["me"])[0].states[0].durable == {}
+
+
+def test_large_answers_come_in_several_words() -> None:
+    me = listener()
+    for i in range(8):
+        texts = tuple(f"x = {j} AND name = '{'n' * 300}{i}'" for j in range(1000))
+        me.hear(whole(f"b{i}", 1, wanted=texts), 1)
+    words = me.newer_than(Digest(()))
+    assert len(words) > 1
+    assert [state.broker for word in words for state in word.states] == [f"b{i}" for i in range(8)]
+    assert me.newer_than(me.digest()) == []
