@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from palio.net.config import Access, Config
+from palio.net.config import Config
 from palio.net.host import Measure
 from palio.protocol.frames import BrokenFrame, Deliver, Frames, Letter, Publish, letter_frame
+from palio.protocol.access import Access
 from palio.protocol.effects import Effects, Output
 from palio.protocol.store import Store
 from palio.protocol.words import Bye, Credit, Hello, Ping, Pong, Published, Welcome
@@ -38,7 +39,7 @@ class StandIn:
         self, link: int, now_us: int, *, certificate: str = "", dials: str | None = None
     ) -> None:
         self.calls.append(("open", link, certificate, dials))
-        self._frames[link] = Frames(self.config.bounds.frames)
+        self._frames[link] = Frames(self.config.settings.limits)
         if dials is not None:
             self.neighbours[link] = dials
             self._output.say(link, Hello(1, "broker", self.config.name))
@@ -119,4 +120,4 @@ class StandIn:
         yield "queue_messages", "gauge", text, {"subscription": 'bob/"x"'}, 2
 
     def grant(self, access: Access, now_us: int) -> None:
-        self.calls.append(("grant", tuple(access.identities)))
+        self.calls.append(("grant", tuple(sorted(identity.name for identity in access.identities()))))

@@ -14,6 +14,7 @@ import palio
 from palio.net import config as configuration
 from palio.net.config import Config, example, read
 from palio.net.sections import Endpoint, InvalidConfig, parse_endpoint
+from palio.protocol.queues import Full
 
 HASH = hashlib.sha256(b"token").hexdigest()
 LOCAL = '[broker]\nname = "milan"\n'
@@ -55,10 +56,9 @@ def test_the_example_holds_every_key_with_its_default(
     text = uncommented(example())
     whole = from_text(tmp_path, text.replace('token_sha256 = "..."', f'token_sha256 = "{HASH}"'))
     usual = from_text(tmp_path, LOCAL)
-    for part in ("listen", "data", "routing", "advertisements", "bounds", "queues", "log", "times"):
-        assert getattr(whole, part) == getattr(usual, part), part
-    assert whole.access.anonymous == usual.access.anonymous
-    assert whole.neighbours["rome"].secret == b"y" * 32
+    assert configuration.changes_that_wait(usual, whole) == ["neighbours", "tls", "metrics"]
+    assert whole.settings.access.anonymous == usual.settings.access.anonymous
+    assert whole.settings.neighbours["rome"].secret == b"y" * 32
     asked = known_keys(tmp_path)
     shown = {
         (section.split(".")[0], key)
@@ -122,22 +122,26 @@ def test_values_mean_what_they_say(tmp_path: Path) -> None:
         body = "1.5 MiB"
         header = 100
         [times]
-        ping = 0.5
-        dead = "2 min"
+        keepalive = 0.5
+        dial = "2 min"
         [queues]
         full = "drop"
+        [log]
+        keep = "2 d"
         """,
     )
     assert config.listen == Endpoint("::1", 0)
     assert config.data == tmp_path / ".." / "elsewhere"
-    assert config.neighbours["rome"].address == Endpoint("rome.example.org", 7401)
-    assert (config.neighbours["rome"].weight, config.neighbours["turin"].address) == (2.0, None)
-    ann = config.access.identities["ann"]
+    assert config.neighbours["rome"].endpoint == Endpoint("rome.example.org", 7401)
+    assert config.neighbours["turin"].endpoint is None
+    settings = config.settings
+    assert {name: n.weight for name, n in settings.neighbours.items()} == {"rome": 2, "turin": 1}
+    ann = settings.access.identify("token")
     assert (ann.subscribe, ann.publish, ann.admin) == (palio.parse("desk = 7"), None, True)
-    assert config.access.anonymous is None, "identities close the door"
-    assert (config.bounds.frames.body, config.bounds.frames.header) == (3 << 19, 100)
-    assert (config.times.ping_us, config.times.dead_us) == (500_000, 120_000_000)
-    assert config.queues.full == "drop"
+    assert settings.access.anonymous is None, "identities close the door"
+    assert (settings.limits.body, settings.limits.header) == (3 << 19, 100)
+    assert (settings.keepalive_us, config.times.dial_us_max) == (500_000, 120_000_000)
+    assert (settings.full, settings.bounds.retention_us) == (Full.DROP, 172_800_000_000)
 
 
 NEIGHBOUR = '[neighbours.rome]\nsecret = "0123456789abcdef"\n'
@@ -151,17 +155,19 @@ MISTAKES = {
     '[brokr]\nname = "a"': r"name: it must be given",
     LOCAL + "[limit]": r"limit: there is no such key; did you mean limits\?",
     LOCAL + "[limits]\nbdoy = 1": r"\[limits\] bdoy: there is no such key; did you mean body\?",
-    LOCAL + "[queues]\nzzz = 1": r"zzz: there is no such key; there are bound, full, backlog",
+    LOCAL + "[queues]\nzzz = 1": r"zzz: there is no such key; there are full, backlog",
     LOCAL + '[limits]\nbody = "4 MB"': r"it must be a size: .* in B, KiB, MiB.*; not '4 MB'",
     LOCAL + "[limits]\nbody = -1": r"body: it must be a size",
     LOCAL + '[limits]\nbody = "5 GiB"': r"a frame is smaller than 4 GiB",
     LOCAL + "[limits]\nstuck = 5": r"stuck: it must hold `link` and a whole frame",
     LOCAL + "[limits]\nconnections = true": r"it must be a whole number, not True",
     LOCAL + "[limits]\nconnections = 0": r"0 is too small; the least is 1",
-    LOCAL + '[times]\nping = "soon"': r"it must be a duration: 30 \(seconds\)",
-    LOCAL + '[times]\nping = "9 s"': r"dead: it must not be shorter than ping",
+    LOCAL + '[times]\nkeepalive = "soon"': r"it must be a duration: 30 \(seconds\)",
+    LOCAL + '[times]\nredial = "9 s"': r"redial_max: it must not be shorter than redial",
+    LOCAL + "[times]\nkeepalive = 0": r"keepalive: the least is 10 ms",
+    LOCAL + "[log]\nbytes = 5": r"bytes: it must not be smaller than keep_bytes",
     LOCAL + '[queues]\nfull = "dorp"': r"'dorp' is not one of block, drop, end; did you mean drop",
-    LOCAL + 'routing = "drp"': r"'drp' is not one of forwarding, PSF, iPS, PIF, DRP",
+    LOCAL + 'routing = "drp"': r"'drp' is not one of .*PSF, iPS, PIF, DRP",
     LOCAL + 'listen = "7400"': r"listen: '7400': an address is \"HOST:PORT\"",
     LOCAL + 'listen = "::1:7400"': r"an address is",
     LOCAL + 'listen = "a:99999"': r"'99999' is no port",
@@ -178,7 +184,7 @@ MISTAKES = {
     LOCAL + NEIGHBOUR.replace("rome", '"a/b"'): r"a/b: names are letters",
     LOCAL + "[identities.ann]": r"\[identities.ann\] token_sha256: how is it known\?",
     LOCAL + '[identities.ann]\ntoken_sha256 = "token"': r"64 small hex digits: `printf",
-    LOCAL + IDENTITY + IDENTITY.replace("ann", "bob"): r"\[identities.bob\].*ann has the same token",
+    LOCAL + IDENTITY + IDENTITY.replace("ann", "bob"): r"\[identities.bob\].*ann has the same; each",
     LOCAL + '[identities.ann]\ncertificate = "a"': r"set authority in \[tls\]",
     LOCAL + IDENTITY + 'subscribe = "x <"': r"\[identities.ann\] subscribe: (.|\n)*\^",
     LOCAL + IDENTITY + 'token = "x"': r"token: there is no such key; did you mean token_sha256",
@@ -213,7 +219,7 @@ def test_secrets_come_from_files_and_variables_and_are_never_shown(
         LOCAL + 'secret_env = "SHARED"\n[neighbours.a]\n[neighbours.b]\nsecret_file = "s"\n'
         '[neighbours.c]\nsecret = "said right here, openly"\n' + IDENTITY,
     )  # fmt: skip
-    secrets = [neighbour.secret for neighbour in config.neighbours.values()]
+    secrets = [neighbour.secret for neighbour in config.settings.neighbours.values()]
     assert secrets == [
         b"of the environment", b"of the file, with a line end", b"said right here, openly",
     ]  # fmt: skip
@@ -243,7 +249,7 @@ def test_what_a_reload_cannot_change(tmp_path: Path) -> None:
     before = from_text(tmp_path, LOCAL)
     assert configuration.changes_that_wait(before, from_text(tmp_path, LOCAL + IDENTITY)) == []
     after = from_text(tmp_path, LOCAL + 'routing = "PSF"\n[limits]\nbody = 3')
-    assert configuration.changes_that_wait(before, after) == ["routing", "bounds"]
+    assert configuration.changes_that_wait(before, after) == ["routing", "limits"]
 
 
 @given(st.text(max_size=20))

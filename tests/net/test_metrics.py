@@ -40,13 +40,13 @@ def get(path: str) -> bytes:
 def test_prometheus_can_read_it(tmp_path: Path) -> None:
     async def scene() -> None:
         async with serving(configured(tmp_path, METRICS), Cores()) as server:
-            peer = await Peer.at(server.address)
+            peer = await Peer.at(server.endpoint)
             peer.say(Ping(1))
             assert await peer.next() == Pong(1)
             for number in (1, 2, 3):
                 peer.publish(number, durable=True)
                 assert await peer.next() == Published(number)
-            status, headers, body = await asked(server.metrics_address, get("/metrics"))
+            status, headers, body = await asked(server.metrics_endpoint, get("/metrics"))
             assert status == 200
             assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
             samples = {}
@@ -71,7 +71,7 @@ def test_health_and_readiness(tmp_path: Path) -> None:
     async def scene() -> None:
         cores = Cores()
         async with serving(configured(tmp_path, METRICS), cores) as server:
-            at = server.metrics_address
+            at = server.metrics_endpoint
             assert (await asked(at, get("/healthz")))[0] == 200
             status, _, body = await asked(at, get("/readyz"))
             assert (status, json.loads(body)["status"]) == (200, "ready")
@@ -81,7 +81,7 @@ def test_health_and_readiness(tmp_path: Path) -> None:
             assert (await asked(at, get("/healthz")))[0] == 200, "a full disk is no reason to kill"
             server.host.trouble = None
             cores.last.fault = KeyError("a bug")
-            (await Peer.at(server.address)).say(Ping(1))
+            (await Peer.at(server.endpoint)).say(Ping(1))
             await until(server.host.finished.done)
             assert (await asked(at, get("/healthz")))[0] == 503
 
@@ -103,7 +103,7 @@ def test_health_and_readiness(tmp_path: Path) -> None:
 def test_requests_of_all_kinds(tmp_path: Path, request_bytes: bytes, status: int) -> None:
     async def scene() -> None:
         async with serving(configured(tmp_path, METRICS), Cores()) as server:
-            found, headers, body = await asked(server.metrics_address, request_bytes)
+            found, headers, body = await asked(server.metrics_endpoint, request_bytes)
             assert found == status
             assert headers["Connection"] == "close"
             if request_bytes.startswith(b"HEAD"):
@@ -121,8 +121,8 @@ def test_who_says_nothing_is_not_waited_for(
 
     async def scene() -> None:
         async with serving(configured(tmp_path, METRICS), Cores()) as server:
-            assert server.metrics_address is not None
-            reader, writer = await asyncio.open_connection(*server.metrics_address)
+            assert server.metrics_endpoint is not None
+            reader, writer = await asyncio.open_connection(*server.metrics_endpoint)
             with contextlib.suppress(ConnectionResetError):
                 assert await reader.read() == b""
             writer.close()
@@ -184,7 +184,7 @@ def test_nothing_secret_is_logged(tmp_path: Path, lines: io.StringIO) -> None:
     async def scene() -> None:
         text = '[neighbours.rome]\nsecret = "the secret of rome"\n'
         async with serving(configured(tmp_path, text), Cores()) as server:
-            peer = await Peer.at(server.address)
+            peer = await Peer.at(server.endpoint)
             peer.publish(1, durable=True, body=b"the body of a message")
             assert await peer.next() == Published(1)
             peer.writer.write(b"the token of a client, in bytes that are no frame")

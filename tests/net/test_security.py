@@ -80,7 +80,7 @@ def test_clients_are_known_by_their_certificate(tmp_path: Path, office: Office) 
     async def scene() -> None:
         async with serving(configured(tmp_path, text), cores) as server:
             for name, context in contexts.items():
-                assert await answers(await Peer.at(server.address, context()))
+                assert await answers(await Peer.at(server.endpoint, context()))
                 assert opened(cores.last)[-1] == (name, None)
 
     run(scene())
@@ -97,7 +97,7 @@ def test_a_certificate_can_be_required(tmp_path: Path, office: Office) -> None:
 
             async def tries(context: ssl.SSLContext) -> bool:
                 try:
-                    return await answers(await Peer.at(server.address, context))
+                    return await answers(await Peer.at(server.endpoint, context))
                 except OSError:
                     return False
 
@@ -122,8 +122,8 @@ def test_a_client_checks_the_broker(tmp_path: Path, office: Office) -> None:
                 (office.authority, "rome.example"),
             ]:
                 with pytest.raises(ssl.SSLCertVerificationError):
-                    await Peer.at(server.address, security.connecting(authority), name)
-            plain = await Peer.at(server.address)
+                    await Peer.at(server.endpoint, security.connecting(authority), name)
+            plain = await Peer.at(server.endpoint)
             assert not await answers(plain), "and no one speaks without TLS"
 
     run(scene())
@@ -155,7 +155,7 @@ def test_neighbours_check_each_other(
     async def scene() -> None:
         async with serving(configured(tmp_path, rome_text, "rome"), rome_cores) as rome:
             name = "" if tls_name is None else f'tls_name = "{tls_name}"\n'
-            text = f'[neighbours.rome]\naddress = "{rome.address}"\n{SECRET}{name}{own}{times}'
+            text = f'[neighbours.rome]\naddress = "{rome.endpoint}"\n{SECRET}{name}{own}{times}'
             async with serving(configured(tmp_path, text), milan_cores) as milan:
                 if is_linked:
                     await until(lambda: rome_cores.last.is_linked("milan"))

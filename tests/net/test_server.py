@@ -58,8 +58,8 @@ def core_calls(core: StandIn, name: str) -> list[tuple[object, ...]]:
 def test_frames_come_and_go_in_any_pieces(tmp_path: Path, cores: Cores) -> None:
     async def scene() -> None:
         async with serving(configured(tmp_path), cores) as server:
-            assert server.address.port != 0
-            peer = await Peer.at(server.address)
+            assert server.endpoint.port != 0
+            peer = await Peer.at(server.endpoint)
             peer.say(Ping(1), Ping(2))
             assert [await peer.next(), await peer.next()] == [Pong(1), Pong(2)]
             peer.publish(3, body=b"x" * 300_000)
@@ -76,7 +76,7 @@ def test_frames_come_and_go_in_any_pieces(tmp_path: Path, cores: Cores) -> None:
 def test_what_a_turn_brings_is_flushed_at_once(tmp_path: Path, cores: Cores) -> None:
     async def scene() -> None:
         async with serving(configured(tmp_path), cores) as server:
-            peer = await Peer.at(server.address)
+            peer = await Peer.at(server.endpoint)
             peer.say(*(Ping(n) for n in range(1000)))
             for number in range(1000):
                 assert await peer.next() == Pong(number)
@@ -90,7 +90,7 @@ def test_what_a_turn_brings_is_flushed_at_once(tmp_path: Path, cores: Cores) -> 
 def test_broken_frames_end_the_connection_with_a_reason(tmp_path: Path, cores: Cores) -> None:
     async def scene() -> None:
         async with serving(configured(tmp_path), cores) as server:
-            good, bad = await Peer.at(server.address), await Peer.at(server.address)
+            good, bad = await Peer.at(server.endpoint), await Peer.at(server.endpoint)
             bad.say(Ping(1))
             bad.writer.write(struct.pack("<IB", 1 << 31, 0))
             (pong, bye) = await bad.rest()
@@ -107,7 +107,7 @@ def test_broken_frames_end_the_connection_with_a_reason(tmp_path: Path, cores: C
 def test_acknowledged_is_committed_and_groups_form(tmp_path: Path, cores: Cores) -> None:
     async def scene() -> None:
         async with serving(configured(tmp_path), cores) as server:
-            peers = [await Peer.at(server.address) for _ in range(5)]
+            peers = [await Peer.at(server.endpoint) for _ in range(5)]
             for number in range(1, 401):
                 peers[number % 5].publish(number, durable=True)
                 if number % 40 == 0:
@@ -139,7 +139,7 @@ def test_nothing_is_acknowledged_before_the_commit(
 
     async def scene() -> None:
         async with serving(configured(tmp_path), cores) as server:
-            peer = await Peer.at(server.address)
+            peer = await Peer.at(server.endpoint)
             for number in range(1, 4):  # the loop goes on meanwhile
                 peer.publish(number, durable=True)
                 peer.say(Ping(number))
@@ -167,14 +167,14 @@ def test_a_slow_disk_stops_reading(
     async def scene() -> None:
         config = configured(tmp_path, '[limits]\nuncommitted = "1 MiB"\n')
         async with serving(config, cores) as server:
-            peer = await Peer.at(server.address)
+            peer = await Peer.at(server.endpoint)
             for number in range(1, 401):
                 peer.publish(number, durable=True, body=bytes(100_000))
             await until(lambda: server.host.counts.reading_pauses == 1)
             for _ in range(50):
                 await asyncio.sleep(0.001)
             assert server.host.uncommitted_bytes < 4 << 20, "of the 40 MB that are sent"
-            late = await Peer.at(server.address)
+            late = await Peer.at(server.endpoint)
             late.say(Ping(1))
             gate.set()
             assert [await peer.next() for _ in range(400)] == [Published(n) for n in range(1, 401)]
@@ -187,7 +187,7 @@ def test_who_does_not_read_presses_and_is_closed(tmp_path: Path, cores: Cores) -
     async def scene() -> None:
         text = '[limits]\nlink = "64 KiB"\nstuck = "8 MiB"\nbody = "1 MiB"\nword = "1 MiB"\n'
         async with serving(configured(tmp_path, text), cores) as server:
-            peer, other = await Peer.at(server.address), await Peer.at(server.address)
+            peer, other = await Peer.at(server.endpoint), await Peer.at(server.endpoint)
             await until(lambda: server.host.links == 2)
             peer._reader._transport.pause_reading()  # type: ignore[attr-defined]
             link = core_calls(cores.last, "open")[0][1]
@@ -221,7 +221,7 @@ def test_the_core_is_woken_at_its_deadline(tmp_path: Path, cores: Cores) -> None
     async def scene() -> None:
         clock = Clock(lambda: seconds[0] * 10**9, lambda: seconds[0] * 10**9)
         async with serving(configured(tmp_path), cores, clock=clock) as server:
-            peer = await Peer.at(server.address)
+            peer = await Peer.at(server.endpoint)
             for wakes in range(1, 4):
                 seconds[0] += 2  # the stand-in checks that it is not woken early
                 peer.say(Ping(wakes))
@@ -233,13 +233,13 @@ def test_the_core_is_woken_at_its_deadline(tmp_path: Path, cores: Cores) -> None
 def test_a_stop_settles_what_was_taken(tmp_path: Path, cores: Cores) -> None:
     async def scene() -> list[object]:
         async with serving(configured(tmp_path), cores) as server:
-            peer = await Peer.at(server.address)
-            idle = await Peer.at(server.address)
+            peer = await Peer.at(server.endpoint)
+            idle = await Peer.at(server.endpoint)
             for number in range(1, 21):
                 peer.publish(number, durable=True)
             await until(lambda: core_calls(cores.last, "receive"))
         with pytest.raises(OSError):
-            await Peer.at(server.address)
+            await Peer.at(server.endpoint)
         assert await idle.rest() == [Bye("this broker stops")]
         return list(await peer.rest())
 
@@ -265,16 +265,16 @@ def test_a_full_disk_refuses_and_goes_on_later(
     async def scene() -> None:
         async with serving(configured(tmp_path), cores) as server:
             monkeypatch.setattr(SqliteStore, "commit", full)
-            peer = await Peer.at(server.address)
+            peer = await Peer.at(server.endpoint)
             peer.publish(1, durable=True)
             (bye,) = await peer.rest()
             assert bye == Bye("no room is left for broker.sqlite; free some on its disk")
-            assert await (await Peer.at(server.address)).rest() == [bye], "nobody is taken"
+            assert await (await Peer.at(server.endpoint)).rest() == [bye], "nobody is taken"
             assert not server.host.is_taking
             is_full[0] = False
             await until(lambda: server.host.is_taking)
             assert core_calls(cores.last, "committed") == [("committed", 1)]
-            again = await Peer.at(server.address)
+            again = await Peer.at(server.endpoint)
             again.publish(2, durable=True)
             assert await again.next() == Published(2)
             assert server.host.counts.commit_failures > 0
@@ -294,7 +294,7 @@ def test_other_failures_end_the_broker(
 
     async def scene() -> Server:
         async with serving(configured(tmp_path), cores) as server:
-            peer = await Peer.at(server.address)
+            peer = await Peer.at(server.endpoint)
             if fault == "disk":
                 monkeypatch.setattr(SqliteStore, "commit", broken)
             else:
@@ -316,13 +316,13 @@ def test_too_many_connections_are_refused(tmp_path: Path, cores: Cores) -> None:
     async def scene() -> None:
         config = configured(tmp_path, "[limits]\nconnections = 2\n")
         async with serving(config, cores) as server:
-            peers = [await Peer.at(server.address) for _ in range(2)]
+            peers = [await Peer.at(server.endpoint) for _ in range(2)]
             await until(lambda: server.host.links == 2)
-            (bye,) = await (await Peer.at(server.address)).rest()
+            (bye,) = await (await Peer.at(server.endpoint)).rest()
             assert bye == Bye("this broker has 2 connections; that is its limit")
             await peers[0].close()
             await until(lambda: server.host.links == 1)
-            third = await Peer.at(server.address)
+            third = await Peer.at(server.endpoint)
             third.say(Ping(3))
             assert await third.next() == Pong(3)
 
@@ -340,13 +340,13 @@ def test_neighbours_are_dialled_until_they_answer(tmp_path: Path) -> None:
     async def scene() -> None:
         rome = configured(tmp_path, f"[neighbours.milan]\n{SECRET}{times}", "rome")
         async with serving(rome, rome_cores) as there:
-            text = f'[neighbours.rome]\naddress = "{there.address}"\n{SECRET}{times}'
+            text = f'[neighbours.rome]\naddress = "{there.endpoint}"\n{SECRET}{times}'
             milan = configured(tmp_path, text)
             async with serving(milan, milan_cores, random=Random(1)) as here:
                 await until(lambda: rome_cores.last.is_linked("milan"))
                 assert milan_cores.last.is_linked("rome")
                 assert here.host.counts.dialled == 1, "no second one while the first is there"
-                address = there.address
+                address = there.endpoint
                 await there.stop()
                 await until(lambda: here.host.counts.dial_failures > 2)
                 port = f'listen = "{address}"\n'
@@ -365,7 +365,7 @@ def test_grants_are_read_again(
         config = configured(tmp_path)
         async with serving(config, cores) as server:
             server.reload()
-            assert cores.last.calls[-1] == ("grant", ())
+            assert cores.last.calls[-1] == ("grant", ("anonymous",))
             hash = "ab" * 32
             config.path.write_text(
                 config.path.read_text() + f'[identities.ann]\ntoken_sha256 = "{hash}"\n'
@@ -391,7 +391,7 @@ def test_a_busy_port_is_a_sentence(tmp_path: Path, cores: Cores) -> None:
     async def scene() -> None:
         async with serving(configured(tmp_path), cores) as server:
             path = tmp_path / "rome.toml"
-            path.write_text(f'[broker]\nname = "rome"\nlisten = "{server.address}"\n')
+            path.write_text(f'[broker]\nname = "rome"\nlisten = "{server.endpoint}"\n')
             with pytest.raises(PalioError, match="another program listens there; choose another"):
                 async with serving(configuration.read(path), cores):
                     raise AssertionError("it listens")
@@ -415,7 +415,7 @@ def test_the_disk_is_worked_off_now_and_then(
 
     async def scene() -> None:
         async with serving(configured(tmp_path), cores) as server:
-            peer = await Peer.at(server.address)
+            peer = await Peer.at(server.endpoint)
             for number in range(1, 11):
                 peer.publish(number, durable=True, body=bytes(5000))
                 assert await peer.next() == Published(number)

@@ -33,7 +33,7 @@ class BrokerConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
         self.peer = f"{address[0]}:{address[1]}" if isinstance(address, tuple) else "?"
-        self._transport.set_write_buffer_limits(high=self._host.bounds.link_bytes)
+        self._transport.set_write_buffer_limits(high=self._host.room.link_bytes)
         certificate = certificate_name(transport.get_extra_info("ssl_object"))
         self.link = self._host.attach(self, certificate)
 

@@ -1,8 +1,9 @@
 """broker.toml: what a broker is, whom it knows and what it allows.
 
-`read` gives a frozen `Config`, or raises InvalidConfig with a sentence that names the file, the
-key and the remedy. `Config.warnings` are sentences about what is allowed, but hardly meant.
-`example` is a file with every key, its default and what it means; a test reads it.
+`read` gives a frozen `Config`: the settings of the core (`protocol.settings`), and what its host
+needs. Or it raises InvalidConfig with a sentence that names the file, the key and the remedy.
+`Config.warnings` are sentences about what is allowed, but hardly meant. `example` is a file with
+every key, its default and what it means; a test reads it.
 
 Secrets and hashes of tokens are in no `repr`, so that they are in no log.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,23 +20,27 @@ from palio.errors import PalioError
 from palio.model.language import parse
 from palio.model.predicate import Predicate
 from palio.net.sections import Endpoint, Section
+from palio.protocol.access import Access, Identity
+from palio.protocol.bounds import Bounds
 from palio.protocol.frames import Limits
+from palio.protocol.queues import Full
+from palio.protocol.settings import ROUTINGS, Neighbour, Settings
 
-ROUTINGS = ("forwarding", "PSF", "iPS", "PIF", "DRP")
-FULL = ("block", "drop", "end")
+ANONYMOUS = "anonymous"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SECOND = 1_000_000
+_USUAL = Settings("broker", Access())
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
-    address: Endpoint | None
+class Way:
+    """How a neighbour is reached."""
+
+    endpoint: Endpoint | None
     """Where it is dialled; None: it dials this broker."""
-    weight: float
-    secret: bytes = field(repr=False)
     tls: bool
     tls_name: str | None
-    """The name in its certificate; None: the host of its address."""
+    """The name in its certificate; None: the host of its endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +53,12 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
-    """What somebody may do; None: nothing of the kind."""
+class Room:
+    """What connections and the host may take of memory."""
 
-    subscribe: Predicate | None
-    publish: Predicate | None
-    admin: bool = False
-    token_sha256: str | None = field(default=None, repr=False)
-    certificate: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Who may do what. This alone can change while the broker runs."""
-
-    anonymous: Grant | None
-    identities: dict[str, Grant]
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """How much of anything there may be."""
-
-    frames: Limits
     connections: int
-    subscriptions: int
-    """Of one client."""
     link_bytes: int
-    """What may wait to be sent on a connection before its messages wait, or are dropped."""
+    """What may wait to be sent on a connection before it is pressed."""
     stuck_bytes: int
     """A connection for which this much waits is closed."""
     uncommitted_bytes: int
@@ -83,33 +66,8 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Queues:
-    bound: int
-    """Messages that wait for one durable subscription."""
-    full: str
-    """block, drop or end."""
-    backlog: int
-    """Messages that wait for one broker."""
-    window: int
-    """Of these, how many are under way."""
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    keep_us: int
-    """How long a message can be replayed after all have it."""
-    keep_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Times:
-    ping_us: int
-    dead_us: int
-    """Who was not heard for this long is gone."""
-    handshake_us: int
-    refresh_us: int
-    age_us: int
-    """What a broker said longer ago no longer counts."""
+    dial_us_max: int
     redial_us_min: int
     redial_us_max: int
     stop_us_max: int
@@ -119,34 +77,35 @@ class Times:
 @dataclass(frozen=True, slots=True)
 class Config:
     path: Path
-    name: str
     listen: Endpoint
     data: Path
-    routing: str
-    advertisements: bool
-    neighbours: dict[str, Neighbour]
+    settings: Settings
+    """Of the core; its access alone can change while the broker runs."""
+    neighbours: dict[str, Way]
     tls: Tls | None
-    access: Access
-    bounds: Bounds
-    queues: Queues
-    log: Log
+    room: Room
     times: Times
     metrics: Endpoint | None
 
+    @property
+    def name(self) -> str:
+        return self.settings.name
+
     def warnings(self) -> Iterator[str]:
         """Sentences for whoever starts it."""
+        access = self.settings.access
         if not self.listen.is_loopback:
             if self.tls is None:
                 yield (
                     f"{self.path}: it listens on {self.listen} without TLS: tokens and messages can "
                     f"be read and changed on the way; add [tls], or listen on 127.0.0.1"
                 )
-            if self.access.anonymous is not None:
+            if access.anonymous is not None:
                 yield (
                     f"{self.path}: it listens on {self.listen} and lets anybody in; add "
                     f"[identities.NAME] and set anonymous = false in [access]"
                 )
-        if self.access.anonymous is None and not self.access.identities:
+        if access.anonymous is None and not access.tokens and not access.certificates:
             yield (
                 f"{self.path}: nobody can connect: there is no [identities.NAME], and anonymous is "
                 f"false in [access]"
@@ -160,37 +119,39 @@ def read(path: Path) -> Config:
     top = Section.read(path)
     broker = top.section("broker")
     name = broker.name("name")
-    listen = broker.address("listen", Endpoint("127.0.0.1", 7400))
+    listen = broker.endpoint("listen", Endpoint("127.0.0.1", 7400))
     data = broker.file("data", path.parent / name)
-    routing = broker.choice("routing", ROUTINGS, "forwarding")
-    advertisements = broker.truth("advertisements", False)
+    routing = broker.choice("routing", ROUTINGS, _USUAL.routing)
+    advertisements = broker.truth("advertisements", _USUAL.advertisements)
     shared = broker.secret(None)
     broker.finish()
     tls = _tls(top)
-    config = Config(
-        path=path,
+    known, ways = _neighbours(top, name, shared, tls is not None)
+    limits, room, subscriptions, waiting = _limits(top)
+    full, bounds = _durability(top)
+    keepalive_us, times = _times(top)
+    settings = Settings(
         name=name,
-        listen=listen,
-        data=data,
+        access=_access(top, listen, tls),
+        neighbours=known,
         routing=routing,
         advertisements=advertisements,
-        neighbours=_neighbours(top, name, shared, tls is not None),
-        tls=tls,
-        access=_access(top, listen, tls),
-        bounds=_bounds(top),
-        queues=_queues(top),
-        log=_log(top),
-        times=_times(top),
-        metrics=_metrics(top, listen),
+        limits=limits,
+        keepalive_us=keepalive_us,
+        waiting_max=waiting,
+        subscriptions_max=subscriptions,
+        full=full,
+        bounds=bounds,
     )
+    metrics = _metrics(top, listen)
     top.finish()
-    return config
+    return Config(path, listen, data, settings, ways, tls, room, times, metrics)
 
 
 def _neighbours(
     top: Section, own: str, shared: bytes | None, has_tls: bool
-) -> dict[str, Neighbour]:
-    found = {}
+) -> tuple[dict[str, Neighbour], dict[str, Way]]:
+    known, ways = {}, {}
     for name, section in top.sections("neighbours"):
         if name == own:
             top.wrong(f"[neighbours.{name}]", "this is the broker itself; it is no neighbour")
@@ -201,15 +162,14 @@ def _neighbours(
                 "brokers prove who they are by a secret that both know: give secret, secret_file "
                 "or secret_env here, or in [broker] for all",
             )
-        found[name] = Neighbour(
-            address=section.address("address", None),
-            weight=section.number("weight", 1.0),
-            secret=secret,
+        known[name] = Neighbour(secret, section.number("weight", 1.0))
+        ways[name] = Way(
+            endpoint=section.endpoint("address", None),
             tls=section.truth("tls", has_tls),
             tls_name=section.text("tls_name", None),
         )
         section.finish()
-    return found
+    return known, ways
 
 
 def _tls(top: Section) -> Tls | None:
@@ -234,47 +194,62 @@ def _tls(top: Section) -> Tls | None:
 
 
 def _access(top: Section, listen: Endpoint, tls: Tls | None) -> Access:
-    identities: dict[str, Grant] = {}
+    tokens: dict[str, Identity] = {}
+    certificates: dict[str, Identity] = {}
     for name, section in top.sections("identities"):
-        identities[name] = _identity(name, section, identities, tls)
+        _add_identity(name, section, tls, tokens, certificates)
     section = top.section("access")
     # Without a word about it, a broker that only this machine reaches is open, for a first try.
-    is_open = section.truth("anonymous", listen.is_loopback and not identities)
-    grant = Grant(_predicate(section, "subscribe", "TRUE"), _predicate(section, "publish", "TRUE"))
+    is_known = bool(tokens or certificates)
+    is_open = section.truth("anonymous", listen.is_loopback and not is_known)
+    anonymous = Identity(
+        ANONYMOUS,
+        subscribe=_predicate(section, "subscribe", "TRUE"),
+        publish=_predicate(section, "publish", "TRUE"),
+        admin=section.truth("admin", listen.is_loopback and not is_known),
+    )
     section.finish()
-    return Access(grant if is_open else None, identities)
+    return Access(tokens, certificates, anonymous if is_open else None)
 
 
-def _identity(name: str, section: Section, others: dict[str, Grant], tls: Tls | None) -> Grant:
+def _add_identity(
+    name: str,
+    section: Section,
+    tls: Tls | None,
+    tokens: dict[str, Identity],
+    certificates: dict[str, Identity],
+) -> None:
     token = section.text("token_sha256", None)
     certificate = section.text("certificate", None)
+    if name == ANONYMOUS:
+        section.wrong("name", "whoever comes without token and certificate is in [access]")
     if token is None and certificate is None:
         section.wrong(
             "token_sha256",
             "how is it known? Give the SHA-256 of its token (`printf %s TOKEN | sha256sum`) or the "
             "common name of its certificate",
         )
-    if token is not None and not _SHA256.fullmatch(token):
-        section.wrong(
-            "token_sha256",
-            "it is the SHA-256 of the token, 64 small hex digits: `printf %s TOKEN | sha256sum`",
-        )
-    if certificate is not None and (tls is None or tls.authority is None):
-        section.wrong("certificate", "certificates are checked by TLS: set authority in [tls]")
-    for other, grant in others.items():
-        if token is not None and token == grant.token_sha256:
-            section.wrong("token_sha256", f"{other} has the same token; each has its own")
-        if certificate is not None and certificate == grant.certificate:
-            section.wrong("certificate", f"{other} has the same one; each has its own")
-    made = Grant(
+    identity = Identity(
+        name,
         subscribe=_predicate(section, "subscribe", None),
         publish=_predicate(section, "publish", None),
         admin=section.truth("admin", False),
-        token_sha256=token,
-        certificate=certificate,
     )
     section.finish()
-    return made
+    if token is not None:
+        if not _SHA256.fullmatch(token):
+            section.wrong(
+                "token_sha256",
+                "it is the SHA-256 of the token, 64 small hex digits: `printf %s TOKEN | sha256sum`",
+            )
+        if tokens.setdefault(token, identity) is not identity:
+            section.wrong("token_sha256", f"{tokens[token].name} has the same; each has its own")
+    if certificate is not None:
+        if tls is None or tls.authority is None:
+            section.wrong("certificate", "certificates are checked by TLS: set authority in [tls]")
+        if certificates.setdefault(certificate, identity) is not identity:
+            other = certificates[certificate].name
+            section.wrong("certificate", f"{other} has the same; each has its own")
 
 
 def _predicate(section: Section, key: str, default: str | None) -> Predicate | None:
@@ -285,75 +260,72 @@ def _predicate(section: Section, key: str, default: str | None) -> Predicate | N
         section.wrong(key, f"{error}")
 
 
-def _bounds(top: Section) -> Bounds:
-    section, usual = top.section("limits"), Limits()
-    found = Bounds(
-        frames=Limits(
-            word=section.size("word", usual.word),
-            header=section.size("header", usual.header),
-            attributes=section.size("attributes", usual.attributes),
-            body=section.size("body", usual.body),
-        ),
+def _limits(top: Section) -> tuple[Limits, Room, int, int]:
+    section, usual = top.section("limits"), _USUAL.limits
+    frames = Limits(
+        word=section.size("word", usual.word),
+        header=section.size("header", usual.header),
+        attributes=section.size("attributes", usual.attributes),
+        body=section.size("body", usual.body),
+    )
+    room = Room(
         connections=section.count("connections", 10_000),
-        subscriptions=section.count("subscriptions", 10_000),
         link_bytes=section.size("link", 1 << 20),
         stuck_bytes=section.size("stuck", 64 << 20),
         uncommitted_bytes=section.size("uncommitted", 64 << 20),
     )
+    subscriptions = section.count("subscriptions", _USUAL.subscriptions_max)
+    waiting = section.count("waiting", _USUAL.waiting_max)
     section.finish()
-    if found.frames.frame >= 1 << 32:
+    if frames.frame >= 1 << 32:
         section.wrong("body", "a frame is smaller than 4 GiB in all")
-    if found.stuck_bytes < found.link_bytes + found.frames.frame:
+    if room.stuck_bytes < room.link_bytes + frames.frame:
         section.wrong("stuck", "it must hold `link` and a whole frame, or the largest never pass")
-    return found
+    return frames, room, subscriptions, waiting
 
 
-def _queues(top: Section) -> Queues:
-    section = top.section("queues")
-    found = Queues(
-        bound=section.count("bound", 1_000_000),
-        full=section.choice("full", FULL, "block"),
-        backlog=section.count("backlog", 1_000_000),
-        window=section.count("window", 1000),
+def _durability(top: Section) -> tuple[Full, Bounds]:
+    queues, log, usual = top.section("queues"), top.section("log"), Bounds()
+    full = queues.choice("full", [way.value for way in Full], Full.BLOCK.value)
+    bounds = Bounds(
+        retention_us=log.duration_us("keep", usual.retention_us),
+        retention_bytes=log.size("keep_bytes", usual.retention_bytes),
+        journal_bytes=log.size("bytes", usual.journal_bytes),
+        cache_bytes=log.size("memory", usual.cache_bytes),
+        backlog=queues.count("backlog", usual.backlog),
+        window=queues.count("window", usual.window),
+        window_bytes=queues.size("window_bytes", usual.window_bytes),
+        queue=queues.count("bound", usual.queue),
+        queue_bytes=queues.size("bound_bytes", usual.queue_bytes),
+        publisher_us=log.duration_us("publishers", usual.publisher_us),
     )
-    section.finish()
-    return found
+    queues.finish()
+    log.finish()
+    if bounds.journal_bytes < bounds.retention_bytes:
+        log.wrong("bytes", "it must not be smaller than keep_bytes")
+    return Full(full), bounds
 
 
-def _log(top: Section) -> Log:
-    section = top.section("log")
-    found = Log(
-        keep_us=section.duration_us("keep", 3600 * _SECOND),
-        keep_bytes=section.size("keep_bytes", 1 << 30),
-    )
-    section.finish()
-    return found
-
-
-def _times(top: Section) -> Times:
+def _times(top: Section) -> tuple[int, Times]:
     section = top.section("times")
+    keepalive_us = section.duration_us("keepalive", _USUAL.keepalive_us)
     found = Times(
-        ping_us=section.duration_us("ping", _SECOND),
-        dead_us=section.duration_us("dead", 3 * _SECOND),
-        handshake_us=section.duration_us("handshake", 5 * _SECOND),
-        refresh_us=section.duration_us("refresh", 20 * _SECOND),
-        age_us=section.duration_us("age", 60 * _SECOND),
+        dial_us_max=section.duration_us("dial", 5 * _SECOND),
         redial_us_min=section.duration_us("redial", _SECOND // 5),
         redial_us_max=section.duration_us("redial_max", 5 * _SECOND),
         stop_us_max=section.duration_us("stop", 5 * _SECOND),
     )
     section.finish()
-    for short, long in (("ping", "dead"), ("refresh", "age"), ("redial", "redial_max")):
-        low = {"ping": found.ping_us, "refresh": found.refresh_us, "redial": found.redial_us_min}
-        high = {"dead": found.dead_us, "age": found.age_us, "redial_max": found.redial_us_max}
-        if not 0 < low[short] <= high[long]:
-            section.wrong(long, f"it must not be shorter than {short}, and {short} not zero")
-    return found
+    if keepalive_us < _SECOND // 100:
+        section.wrong("keepalive", "the least is 10 ms")
+    if not 0 < found.redial_us_min <= found.redial_us_max:
+        section.wrong("redial_max", "it must not be shorter than redial, and redial not zero")
+    return keepalive_us, found
 
 
 def _metrics(top: Section, listen: Endpoint) -> Endpoint | None:
     section = top.section("metrics")
-    found = section.address("listen", None)
+    found = section.endpoint("listen", None)
     section.finish()
     if found is not None and found == listen and found.port:
         section.wrong("listen", f"{found} is where the broker listens; choose another port")
@@ -362,8 +334,15 @@ def _metrics(top: Section, listen: Endpoint) -> Endpoint | None:
 
 def changes_that_wait(running: Config, read: Config) -> list[str]:
     """Of a configuration that was read again: the parts that only a new start brings."""
-    parts = [name for name in Config.__slots__ if name not in ("path", "access")]
-    return [name for name in parts if getattr(running, name) != getattr(read, name)]
+    told = [
+        part
+        for part in Config.__slots__
+        if part not in ("path", "settings") and getattr(running, part) != getattr(read, part)
+    ]
+    for part in Settings.__struct_fields__:
+        if part != "access" and getattr(running.settings, part) != getattr(read.settings, part):
+            told.append(part)
+    return list(dict.fromkeys(told))
 
 
 def example() -> str:

@@ -25,12 +25,13 @@ from typing import Protocol, TypeAlias
 
 from palio.errors import PalioError
 from palio.net.clock import Clock
-from palio.net.config import Bounds, Times
+from palio.net.config import Room, Times
 from palio.net.broker_connection import BrokerConnection
 from palio.net.counts import Counts
 from palio.net.logs import failed, told
 from palio.net.storage import StoreFailed, StoreFull
 from palio.protocol.frames import word_frame
+from palio.protocol.access import Access
 from palio.protocol.effects import Effects
 from palio.protocol.store import Store
 from palio.protocol.words import Bye
@@ -69,6 +70,8 @@ class Core(Protocol):
 
     def is_linked(self, neighbour: str) -> bool: ...
 
+    def grant(self, access: Access, now_us: int) -> None: ...
+
     def measures(self) -> Iterable[Measure]: ...
 
 
@@ -77,6 +80,9 @@ class Disk(Store, Protocol):
 
     @property
     def pending_bytes(self) -> int: ...
+
+    @property
+    def failure(self) -> StoreFailed | None: ...
 
     @property
     def wants_checkpoint(self) -> bool: ...
@@ -93,9 +99,9 @@ class Disk(Store, Protocol):
 class Host:
     """`finished` is done when the broker cannot go on; its exception says why."""
 
-    def __init__(self, core: Core, disk: Disk, clock: Clock, bounds: Bounds, times: Times) -> None:
+    def __init__(self, core: Core, disk: Disk, clock: Clock, room: Room, times: Times) -> None:
         self.core = core
-        self.bounds = bounds
+        self.room = room
         self.counts = Counts()
         self._disk, self._clock, self._times = disk, clock, times
         self._loop = asyncio.get_running_loop()
@@ -158,7 +164,7 @@ class Host:
     def _refusal(self, connection: BrokerConnection) -> str | None:
         if not self.is_taking:
             return self.trouble or "this broker is stopping"
-        if connection.dials is None and len(self._connections) >= self.bounds.connections:
+        if connection.dials is None and len(self._connections) >= self.room.connections:
             return f"this broker has {len(self._connections)} connections; that is its limit"
         return None
 
@@ -197,9 +203,9 @@ class Host:
 
     # ---- turns
 
-    def poke(self) -> None:
-        """The core was told something by somebody else: take what it wants."""
-        self._soon()
+    def grant(self, access: Access) -> None:
+        """Identities and grants are others from now on."""
+        self._do(self.core.grant, access, self._clock.now_us())
 
     def _soon(self) -> None:
         if not self._turn_is_due and not self.finished.done():
@@ -216,6 +222,9 @@ class Host:
         except Exception as error:
             self._fail(error)
             return
+        if self._disk.failure is not None:
+            self._fail(self._disk.failure)
+            return
         self.counts.turns += 1
         for link, frames in effects.writes.items():
             self._write(link, frames)
@@ -223,7 +232,7 @@ class Host:
             self._close(link, reason)
         if effects.commit is not None:
             self._begin(effects.commit)
-        if self._disk.pending_bytes > self.bounds.uncommitted_bytes:
+        if self._disk.pending_bytes > self.room.uncommitted_bytes:
             self._pause_reading()
         self._set_timer(self._loop.time() + _DEADLINE_S)
 
@@ -235,7 +244,7 @@ class Host:
         self.counts.writes += 1
         self.counts.bytes_out += len(data)
         waiting = connection.write(data)
-        if waiting > self.bounds.stuck_bytes:
+        if waiting > self.room.stuck_bytes:
             del self._connections[link]
             self.counts.closed_stuck += 1
             told(
@@ -328,7 +337,7 @@ class Host:
             self._begin(ticket)
         elif self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
-        if self._reading_is_paused and self._disk.pending_bytes <= self.bounds.uncommitted_bytes:
+        if self._reading_is_paused and self._disk.pending_bytes <= self.room.uncommitted_bytes:
             self._resume_reading()
 
     def _checkpointed(self, future: asyncio.Future[None]) -> None:

@@ -52,7 +52,7 @@ class Endpoint(NamedTuple):
 
 
 def parse_endpoint(text: str) -> Endpoint:
-    """An address such as 127.0.0.1:7400 or [::1]:7400; raises ValueError with the reason."""
+    """An endpoint such as 127.0.0.1:7400 or [::1]:7400; raises ValueError with the reason."""
     host, colon, port = text.rpartition(":")
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not colon or not host or ("[" in text) != (":" in host):
@@ -156,7 +156,7 @@ class Section:
             self.wrong(key, f"{value!r}: {_NAME_RULE}")
         return value
 
-    def address(self, key: str, default: T) -> Endpoint | T:
+    def endpoint(self, key: str, default: T) -> Endpoint | T:
         return self._made(key, parse_endpoint, default)
 
     def file(self, key: str, default: T) -> Path | T:

@@ -18,13 +18,13 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from random import Random, SystemRandom
-from typing import Protocol
+from typing import TypeAlias
 
 from palio.errors import PalioError
 from palio.net import config as configuration
 from palio.net import security
 from palio.net.clock import Clock
-from palio.net.config import Access, Config
+from palio.net.config import Config
 from palio.net.broker_connection import BrokerConnection
 from palio.net.dialling import Dialler
 from palio.net.health import Answer, Pages, as_json
@@ -41,13 +41,7 @@ _SWITCH_S = 0.0005
 the commit itself, and more than halves what a busy broker can store."""
 
 
-class GrantingCore(Core, Protocol):
-    """A core whose access can change."""
-
-    def grant(self, access: Access, now_us: int) -> None: ...
-
-
-MakeCore = Callable[[Config, Store, int], GrantingCore]
+MakeCore: TypeAlias = Callable[[Config, Store, int], Core]
 
 
 class Server:
@@ -58,21 +52,21 @@ class Server:
         # Certificates first: a mistake there should not leave a new directory behind.
         tls = config.tls
         self._listening = None if tls is None else security.listening(tls)
-        has_tls = any(neighbour.tls for neighbour in config.neighbours.values())
+        has_tls = any(way.tls for way in config.neighbours.values())
         self._dialling = security.dialling(tls) if has_tls else None
         self._store = SqliteStore(config.data)
         try:
-            self._core = make(config, self._store, clock.now_us())
+            core = make(config, self._store, clock.now_us())
         except BaseException:
             self._store.close()
             raise
-        self.host = Host(self._core, self._store, clock, config.bounds, config.times)
+        self.host = Host(core, self._store, clock, config.room, config.times)
         self._listener: asyncio.Server | None = None
         self._pages: Pages | None = None
         self._diallers: dict[str, asyncio.Task[None]] = {}
-        self.address = config.listen
+        self.endpoint = config.listen
         """Where it listens; with the real port when the configuration said 0."""
-        self.metrics_address = config.metrics
+        self.metrics_endpoint = config.metrics
 
     async def start(self) -> None:
         config = self._config
@@ -80,43 +74,43 @@ class Server:
         if config.metrics is not None:
             self._pages = self._made_pages()
             port = await self._pages.start(config.metrics)
-            self.metrics_address = Endpoint(config.metrics.host, port)
-        for name, neighbour in config.neighbours.items():
-            if neighbour.address is not None:
-                self.dial(name, neighbour.address)
-        told(logging.INFO, "broker listens", broker=config.name, address=self.address,
-             tls=config.tls is not None, routing=config.routing)  # fmt: skip
+            self.metrics_endpoint = Endpoint(config.metrics.host, port)
+        for name, way in config.neighbours.items():
+            if way.endpoint is not None:
+                self.dial(name, way.endpoint)
+        told(logging.INFO, "broker listens", broker=config.name, address=self.endpoint,
+             tls=config.tls is not None, routing=config.settings.routing)  # fmt: skip
 
-    async def _listen(self, address: Endpoint) -> None:
+    async def _listen(self, endpoint: Endpoint) -> None:
         try:
             self._listener = await asyncio.get_running_loop().create_server(
                 lambda: BrokerConnection(self.host),
-                address.host,
-                address.port,
+                endpoint.host,
+                endpoint.port,
                 ssl=self._listening,
                 backlog=_BACKLOG,
             )
         except OSError as error:
             raise PalioError(
-                f"the broker cannot listen on {address}: {_why(error)}; choose another address "
+                f"the broker cannot listen on {endpoint}: {_why(error)}; choose another address "
                 f"(listen, in [broker] of {self._config.path})"
             ) from None
-        self.address = Endpoint(address.host, self._listener.sockets[0].getsockname()[1])
+        self.endpoint = Endpoint(endpoint.host, self._listener.sockets[0].getsockname()[1])
 
-    def dial(self, name: str, address: Endpoint) -> None:
+    def dial(self, name: str, endpoint: Endpoint) -> None:
         """Dial a neighbour of the configuration here, from now on."""
-        neighbour = self._config.neighbours[name]
+        way = self._config.neighbours[name]
         dialler = Dialler(
             self.host,
             name,
-            neighbour,
-            self._dialling if neighbour.tls else None,
+            way,
+            self._dialling if way.tls else None,
             self._config.times,
             self._random,
         )
         if name in self._diallers:
             self._diallers[name].cancel()
-        self._diallers[name] = asyncio.create_task(dialler.run(address))
+        self._diallers[name] = asyncio.create_task(dialler.run(endpoint))
 
     def reload(self) -> None:
         """Read the configuration again: identities and grants change at once, the rest does not."""
@@ -128,13 +122,8 @@ class Server:
         waiting = configuration.changes_that_wait(self._config, read)
         if waiting:
             told(logging.WARNING, "these changes wait for a restart", changed=", ".join(waiting))
-        try:
-            self._core.grant(read.access, self._clock.now_us())
-        except PalioError as error:
-            told(logging.ERROR, "grants not changed", reason=error)
-            return
-        self.host.poke()
-        told(logging.INFO, "grants read again", identities=len(read.access.identities))
+        self.host.grant(read.settings.access)
+        told(logging.INFO, "grants read again", access=read.settings.access)
 
     async def stop(self, reason: str = "this broker stops") -> None:
         told(logging.INFO, "broker stops", broker=self._config.name)

@@ -81,6 +81,8 @@ class SqliteStore:
         self._lock = _locked(directory)
         self._pending, self._leaving = _Buffer(), _Buffer()
         self._since_checkpoint = 0
+        self.failure: StoreFailed | None = None
+        """Of a read. Whoever asked may have taken the error for one of its client; the host looks."""
         try:
             self._writer = _connected(self._path)
             _prepared(self._writer, self._path)
@@ -120,7 +122,8 @@ class SqliteStore:
         try:
             row = self._reader.execute("SELECT value FROM entries WHERE key = ?", (key,)).fetchone()
         except sqlite3.Error as error:
-            raise _failure(error, self._path) from None
+            self.failure = _failure(error, self._path)
+            raise self.failure from None
         return None if row is None else row[0]
 
     def scan(self, prefix: str) -> Iterator[tuple[str, bytes]]:
@@ -165,7 +168,8 @@ class SqliteStore:
                 f"{query} ORDER BY key LIMIT ?", [*arguments, _SCAN_ROWS]
             ).fetchall()
         except sqlite3.Error as error:
-            raise _failure(error, self._path) from None
+            self.failure = _failure(error, self._path)
+            raise self.failure from None
         return rows
 
     # ---- commits
