@@ -7,6 +7,7 @@ import random
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import palio
 from palio import Advertisement, Constraint, Filter, Predicate, covers, intersects
@@ -158,9 +159,9 @@ def test_covering_is_transitive() -> None:
 
 
 @settings(max_examples=100)
-@given(predicates, predicates)
-def test_witness_is_a_counterexample(a: Predicate, b: Predicate) -> None:
-    found = witness(a, b)
+@given(predicates, predicates, st.booleans())
+def test_witness_is_a_counterexample(a: Predicate, b: Predicate, exact: bool) -> None:
+    found = witness(a, b, exact=exact)
     if found is not None:
         assert b.matches(found)
         assert not a.matches(found)

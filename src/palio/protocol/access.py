@@ -135,17 +135,19 @@ def token_hash(token: str) -> str:
 
 def check_subscribe(identity: Identity, predicate: Predicate) -> None:
     """Raise Forbidden unless the grant covers every filter."""
-    _check_covered(identity, predicate, "")
+    _check_covered(identity, [("", predicate)])
 
 
 def check_watch(identity: Identity, pattern: Pattern) -> None:
     """Raise Forbidden unless the grant covers every part of the pattern."""
+    parts = []
     for number, leaf in enumerate(leaves(pattern.node), 1):
         if not isinstance(leaf, Part):
             raise Forbidden(
                 f"{identity.name!r} may not watch a pattern with a part that others assemble"
             )
-        _check_covered(identity, leaf.predicate, f"part {number} of the pattern, ")
+        parts.append((f"part {number} of the pattern, ", leaf.predicate))
+    _check_covered(identity, parts)
 
 
 def check_publish(identity: Identity, message: Message) -> None:
@@ -168,14 +170,13 @@ def check_admin(identity: Identity, deed: str) -> None:
         )
 
 
-def _check_covered(identity: Identity, predicate: Predicate, place: str) -> None:
+def _check_covered(identity: Identity, requested: list[tuple[str, Predicate]]) -> None:
     grant = identity.subscribe
     if grant is None:
         raise Forbidden(_nothing(identity, "subscribe"))
-    if covers(grant, predicate):
-        return
+    unsure = [(place, p) for place, p in requested if not covers(grant, p)]
     left = EXACT_STEPS_MAX
-    for asked in predicate:
+    for place, asked in ((place, f) for place, p in unsure for f in p):
         if covers(grant, asked):
             continue
         steps = _exact_steps(grant, asked)
@@ -217,9 +218,10 @@ def _exact_steps(grant: Predicate, asked: Filter) -> int:
     in the text, multiplies.
     """
     steps = 1
-    for name in {c.name for c in asked if c.type is Type.STRING}:
+    constraints = [c for f in (asked, *grant) for c in f if c.type is Type.STRING]
+    for name in {c.name for c in constraints}:
         anchored, floating, count, letters = 2, 1, 0, set[str]()
-        for c in (c for f in (asked, *grant) for c in f if c.name == name):
+        for c in (c for c in constraints if c.name == name):
             text = "".join(map(str, c.value)) if isinstance(c.value, tuple) else str(c.value)
             letters.update(text)
             count += 1

@@ -23,8 +23,8 @@ from palio.protocol.access import Identity
 from palio.protocol.clients import Clients
 from palio.protocol.deposit import Deposit
 from palio.protocol.effects import Effects, Output
-from palio.protocol.frames import BrokenFrame, Frames, Letter
-from palio.protocol.handshake import Answering, Dialling, answer, dial
+from palio.protocol.frames import BEFORE_HELLO, BrokenFrame, Frames, Letter
+from palio.protocol.handshake import NONCE_BYTES, Answering, Dialling, answer, dial
 from palio.protocol.landscape import Landscape
 from palio.protocol.live import NETWORK, Live
 from palio.protocol.neighbours import Neighbours
@@ -38,7 +38,6 @@ from palio.routing.router import Router
 
 _EPOCH = "broker/epoch"
 _NAME = "broker/name"
-NONCE_BYTES = 16
 
 
 class Link:
@@ -115,7 +114,7 @@ class Broker:
         """A connection is there. `certificate`: the name in it, verified; `dials`: the neighbour
         that was called."""
         self.now_us = now_us
-        made = self._links[link] = Link(link, Frames(self.settings.limits), now_us)
+        made = self._links[link] = Link(link, Frames(BEFORE_HELLO), now_us)
         made.certificate = certificate
         if dials is not None:
             made.dialled = dials
@@ -231,6 +230,7 @@ class Broker:
     def _shake_hands(self, link: Link, word: Word) -> None:
         if isinstance(word, Hello) and link.pending is None and word.role == "client":
             self.clients.welcome(link, word)
+            link.frames.limits = self.settings.limits
         elif isinstance(word, Hello) and link.pending is None:
             secrets = {name: n.secret for name, n in self.settings.neighbours.items()}
             nonce = self._random(NONCE_BYTES)
@@ -238,12 +238,16 @@ class Broker:
             self.output.say(link.number, welcome)
         elif isinstance(word, Welcome) and isinstance(link.pending, Dialling):
             self.output.say(link.number, link.pending.welcome(word))
-            self.neighbours.join(link, link.pending.other)
+            self._join(link, link.pending.other)
         elif isinstance(word, Confirm) and isinstance(link.pending, Answering):
             link.pending.confirm(word)
-            self.neighbours.join(link, link.pending.other)
+            self._join(link, link.pending.other)
         else:
             raise BrokenFrame(f"{type(word).__name__} is no part of a handshake; say Hello first")
+
+    def _join(self, link: Link, name: str) -> None:
+        link.frames.limits = self.settings.limits
+        self.neighbours.join(link, name)
 
     def welcome(self, link: Link) -> None:
         """The answer to a client whose identity is known."""
@@ -255,7 +259,7 @@ class Broker:
                 self.name,
                 link.identity.name,
                 self.deposit.last_number(link.publisher),
-                self.settings.keepalive_us,
+                3 * self.settings.keepalive_us,
             ),
         )
 

@@ -268,7 +268,8 @@ class Live:
     def _match_patterns(self, parcel: Parcel) -> None:
         message = Message.from_json(parcel.attributes)
         packet = Publish(message, parcel.publisher, parcel.number, parcel.time)
-        self._say(self.router.step(Received(parcel.source, packet)))
+        source = parcel.source if parcel.source in self.router.peers else NETWORK
+        self._say(self.router.step(Received(source, packet)))
 
     def _step(self, event: Joined | Left | Received | Tick) -> None:
         self._say(self.router.step(event))

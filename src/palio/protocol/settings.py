@@ -54,6 +54,8 @@ class Settings(msgspec.Struct, frozen=True):
             raise PalioError(
                 f"routing {self.routing!r} does not exist; choose one of {', '.join(ROUTINGS)}"
             )
+        if self.advertisements and not self.is_forwarding:
+            raise PalioError(f"advertisements go with routing {FORWARDING!r}, not {self.routing!r}")
         if self.name in self.neighbours:
             raise PalioError(f"broker {self.name!r} is its own neighbour; take it out")
 

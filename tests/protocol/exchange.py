@@ -1,0 +1,215 @@
+"""Brokers and clients in one process, joined by perfect links: what is said arrives at once.
+
+Time moves only when a test says so. A commit takes until the next round, so that what must wait
+for it does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import count
+from random import Random
+
+from palio.protocol.access import EVERYTHING, Access, Identity
+from palio.protocol.broker import Broker
+from palio.protocol.session import Arrival, Session
+from palio.protocol.settings import Neighbour, Settings
+from palio.protocol.words import Word
+from tests.protocol.memory_store import MemoryStore
+
+ANYBODY = Access(anonymous=Identity("anybody", EVERYTHING, EVERYTHING, admin=True))
+
+
+class Client:
+    """A session and what happened to it."""
+
+    def __init__(self, exchange: Exchange, name: str, token: str = "") -> None:
+        self.session = Session(name, token)
+        self.exchange = exchange
+        self.link = 0
+        self.broker = ""
+        self.words: list[Word] = []
+        self.arrivals: list[Arrival] = []
+        self.acks = True
+
+    def heard(self, kind: type) -> list[Word]:
+        return [word for word in self.words if isinstance(word, kind)]
+
+    def publish(self, message: dict[str, object], body: bytes = b"", durable: bool = True) -> int:
+        text = json.dumps(message).encode()
+        return self.session.publish(text, body, self.exchange.now_us, durable)
+
+    def got(self, id: int) -> list[dict[str, object]]:
+        return [json.loads(a.letter.attributes) for a in self.arrivals if a.id == id]
+
+
+class Exchange:
+    def __init__(self, seed: int = 1) -> None:
+        self.now_us = 1_000_000_000
+        self.brokers: dict[str, Broker] = {}
+        self.stores: dict[str, MemoryStore] = {}
+        self.clients: dict[int, Client] = {}
+        self.settings: dict[str, Settings] = {}
+        self._pairs: dict[tuple[str, int], tuple[str, int]] = {}
+        self._commits: dict[str, int] = {}
+        self._links = count(1)
+        self._random = Random(seed)
+
+    # ---- making
+
+    def add(
+        self, name: str, neighbours: Iterable[str] = (), access: Access = ANYBODY, **options: object
+    ) -> Broker:
+        links = {other: Neighbour(_secret(name, other)) for other in neighbours}
+        self.settings[name] = Settings(name, access, links, **options)  # type: ignore[arg-type]
+        self.stores[name] = MemoryStore()
+        return self.start(name)
+
+    def start(self, name: str) -> Broker:
+        store = self.stores[name]
+        made = Broker(self.settings[name], store, self.now_us, self._random.randbytes)
+        self.brokers[name] = made
+        return made
+
+    def crash(self, name: str) -> None:
+        """Lose everything that is not committed, and all connections."""
+        for side in [s for s in self._pairs if s[0] == name]:
+            self.cut(side)
+        del self.brokers[name]
+        self._commits.pop(name, None)
+        self.stores[name].crash()
+
+    def join(self, a: str, b: str) -> None:
+        x, y = next(self._links), next(self._links)
+        self._pairs[a, x], self._pairs[b, y] = (b, y), (a, x)
+        self.brokers[b].open(y, self.now_us)
+        self.brokers[a].open(x, self.now_us, dials=b)
+        self.run()
+
+    def part(self, a: str, b: str) -> None:
+        for side, other in list(self._pairs.items()):
+            if (side[0], other[0]) == (a, b):
+                self.cut(side)
+        self.run()
+
+    def cut(self, side: tuple[str, int]) -> None:
+        other = self._pairs.pop(side, None)
+        if other is None:
+            return
+        self._pairs.pop(other, None)
+        for name, link in (side, other):
+            if name in self.brokers:
+                self.brokers[name].close(link, self.now_us)
+
+    def client(self, broker: str, name: str, token: str = "") -> Client:
+        made = Client(self, name, token)
+        self.connect(made, broker)
+        return made
+
+    def connect(self, client: Client, broker: str) -> None:
+        client.link, client.broker = next(self._links), broker
+        self.clients[client.link] = client
+        self.brokers[broker].open(client.link, self.now_us)
+        client.session.opened(self.now_us)
+        self.run()
+
+    def disconnect(self, client: Client) -> None:
+        del self.clients[client.link]
+        if client.broker in self.brokers:
+            self.brokers[client.broker].close(client.link, self.now_us)
+        client.words += client.session.closed()  # type: ignore[arg-type]
+        self.run()
+
+    # ---- running
+
+    def run(self, rounds: int = 500) -> None:
+        """Until nothing is said any more."""
+        for _ in range(rounds):
+            if not self._round():
+                return
+        raise AssertionError("it does not come to rest")
+
+    def advance(self, us: int, step_us: int = 100_000) -> None:
+        end_us = self.now_us + us
+        while self.now_us < end_us:
+            self.now_us += min(step_us, end_us - self.now_us)
+            for broker in list(self.brokers.values()):
+                if broker.deadline_us <= self.now_us:
+                    broker.wake(self.now_us)
+            for client in list(self.clients.values()):
+                deadline_us = client.session.deadline_us
+                if deadline_us is not None and deadline_us <= self.now_us:
+                    self._happen(client, client.session.wake(self.now_us))
+            self.run()
+
+    def _round(self) -> bool:
+        busy = False
+        for name in list(self.brokers):
+            ticket = self._commits.pop(name, None)
+            if ticket is not None:
+                busy = True
+                self.stores[name].end()
+                self.brokers[name].committed(ticket, self.now_us)
+        for name, broker in list(self.brokers.items()):
+            effects = broker.take()
+            if effects.commit is not None:
+                busy = True
+                self.stores[name].begin()
+                self._commits[name] = effects.commit
+            for link, frames in effects.writes.items():
+                busy = True
+                self._carry(name, link, b"".join(frames))
+            for link, _ in effects.closes:
+                busy = True
+                self._close(name, link)
+        for client in list(self.clients.values()):
+            data = b"".join(client.session.take())
+            if data:
+                busy = True
+                self.brokers[client.broker].receive(client.link, data, self.now_us)
+        return busy
+
+    def _carry(self, name: str, link: int, data: bytes) -> None:
+        client = self.clients.get(link)
+        if client is not None:
+            self._happen(client, client.session.receive(data, self.now_us))
+        elif (name, link) in self._pairs:
+            other, number = self._pairs[name, link]
+            if other in self.brokers:
+                self.brokers[other].receive(number, data, self.now_us)
+
+    def _close(self, name: str, link: int) -> None:
+        client = self.clients.pop(link, None)
+        if client is not None:
+            self._happen(client, client.session.closed())
+        else:
+            self.cut((name, link))
+
+    def _happen(self, client: Client, happenings: Iterable[object]) -> None:
+        for one in happenings:
+            if isinstance(one, Arrival):
+                client.arrivals.append(one)
+                if one.header.position and client.acks:
+                    client.session.acknowledge(one.id, one.header.position)
+                elif not one.header.position:
+                    client.session.consumed(one.id)
+            else:
+                client.words.append(one)  # type: ignore[arg-type]
+
+
+def _secret(a: str, b: str) -> bytes:
+    return f"the secret of {' and '.join(sorted((a, b)))}".encode()
+
+
+def network(edges: Iterable[tuple[str, str]], **options: object) -> Exchange:
+    """Brokers joined by these links."""
+    exchange = Exchange()
+    links = list(edges)
+    names = dict.fromkeys(name for edge in links for name in edge)
+    for name in names:
+        neighbours = [b if a == name else a for a, b in links if name in (a, b)]
+        exchange.add(name, neighbours, **options)
+    for a, b in links:
+        exchange.join(a, b)
+    return exchange

@@ -1,0 +1,266 @@
+"""The broker as a whole, with the real session of a client, on perfect links."""
+
+from __future__ import annotations
+
+import pytest
+
+from palio import Message, parse
+from palio.protocol.access import Access, Identity, token_hash
+from palio.protocol.words import (
+    Ended,
+    Explained,
+    Occurred,
+    Published,
+    Refused,
+    Rejected,
+    Shown,
+    Subscribed,
+)
+from tests.protocol.exchange import Exchange, network
+
+RING = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "a")]
+LINE = [("a", "b"), ("b", "c"), ("c", "d")]
+WAYS = ["forwarding", "PSF", "iPS", "PIF", "DRP"]
+
+
+def _shape(routing: str) -> list[tuple[str, str]]:
+    return LINE if routing == "forwarding" else RING
+
+
+def test_one_broker() -> None:
+    exchange = Exchange()
+    exchange.add("a")
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    cheap = ann.session.subscribe("price < 500")
+    exchange.run()
+    bob.publish({"price": 450}, b"body", durable=False)
+    bob.publish({"price": 550}, durable=False)
+    last = bob.publish({"price": 460})
+    exchange.run()
+    assert ann.got(cheap) == [{"price": 450}, {"price": 460}]
+    assert ann.arrivals[0].letter.body == b"body"
+    assert bob.heard(Published)[-1] == Published(last)
+
+
+@pytest.mark.parametrize("routing", WAYS)
+@pytest.mark.parametrize("durable", [False, True])
+def test_messages_find_all_who_want_them(routing: str, durable: bool) -> None:
+    exchange = network(_shape(routing), routing=routing)
+    clients = {name: exchange.client(name, f"client {name}") for name in exchange.brokers}
+    ids = {
+        name: client.session.subscribe(f"x >= {i}", durable=f"own {i}" if i % 2 else "")
+        for i, (name, client) in enumerate(clients.items())
+    }
+    exchange.run()
+    for sender in clients.values():
+        for x in range(7):
+            sender.publish({"x": x}, durable=durable)
+        exchange.run()
+    for i, (name, client) in enumerate(clients.items()):
+        assert client.got(ids[name]) == [{"x": x} for x in range(i, 7)] * len(clients), name
+
+
+def test_a_message_for_an_absent_client_waits() -> None:
+    exchange = network(RING)
+    ann, bob = exchange.client("a", "ann"), exchange.client("c", "bob")
+    id = ann.session.subscribe("x > 0", durable="all")
+    exchange.run()
+    exchange.disconnect(ann)
+    for x in range(5):
+        bob.publish({"x": x})
+    exchange.run()
+    assert ann.got(id) == []
+    exchange.connect(ann, "a")
+    exchange.run()
+    assert ann.got(id) == [{"x": x} for x in range(1, 5)]
+
+
+def test_a_message_for_an_absent_broker_waits() -> None:
+    exchange = network(RING)
+    ann, bob = exchange.client("a", "ann"), exchange.client("c", "bob")
+    id = ann.session.subscribe("x > 0", durable="all")
+    exchange.run()
+    exchange.disconnect(ann)
+    exchange.crash("a")
+    exchange.advance(1_000_000)
+    numbers = [bob.publish({"x": x}) for x in range(5)]
+    exchange.run()
+    assert bob.heard(Published)[-1] == Published(numbers[-1])
+    exchange.disconnect(bob)
+    exchange.crash("c")  # what is acknowledged is not lost
+    exchange.start("c")
+    exchange.start("a")
+    for edge in (("a", "b"), ("b", "c")):
+        exchange.join(*edge)
+    exchange.connect(ann, "a")
+    exchange.advance(20_000_000)
+    assert ann.got(id) == [{"x": x} for x in range(1, 5)]
+
+
+def test_a_ring_heals() -> None:
+    exchange = network(RING)
+    ann, bob = exchange.client("a", "ann"), exchange.client("b", "bob")
+    live, kept = ann.session.subscribe("x > 0"), ann.session.subscribe("x > 0", durable="all")
+    exchange.run()
+    exchange.part("a", "b")
+    exchange.run()
+    bob.publish({"x": 1})
+    bob.publish({"x": 2}, durable=False)
+    exchange.run()
+    assert ann.got(kept) == [{"x": 2}, {"x": 1}]
+    assert sorted(m["x"] for m in ann.got(live)) == [1, 2]  # type: ignore[type-var]
+
+
+def test_a_subscription_that_starts_in_the_past() -> None:
+    exchange = network(RING)
+    bob = exchange.client("c", "bob")
+    bob.publish({"x": 1})
+    exchange.run()
+    exchange.advance(1_000_000)
+    since = exchange.now_us
+    bob.publish({"x": 2})
+    exchange.run()
+    ann = exchange.client("a", "ann")
+    id = ann.session.subscribe("x > 0", durable="late", since=since)
+    exchange.run()
+    bob.publish({"x": 3})
+    exchange.run()
+    assert ann.got(id) == [{"x": 2}, {"x": 3}]
+
+
+def test_a_group_shares() -> None:
+    exchange = network(RING)
+    workers = [exchange.client("a", f"worker {i}") for i in range(3)]
+    for durable in ("", "jobs"):
+        ids = [w.session.subscribe("x > 0", durable=durable, group="g") for w in workers]
+        exchange.run()
+        sender = exchange.client("b", f"sender {durable}")
+        for x in range(1, 10):
+            sender.publish({"x": x}, durable=bool(durable))
+            exchange.run()
+        found = [w.got(id) for w, id in zip(workers, ids, strict=True)]
+        assert sorted(m["x"] for part in found for m in part) == list(range(1, 10))  # type: ignore[type-var]
+        assert all(found)
+        for worker, id in zip(workers, ids, strict=True):
+            worker.session.unsubscribe(id, forget=True)
+        exchange.run()
+
+
+@pytest.mark.parametrize("routing", WAYS)
+def test_patterns(routing: str) -> None:
+    exchange = network(_shape(routing), routing=routing)
+    ann, bob = exchange.client("a", "ann"), exchange.client("c", "bob")
+    id = ann.session.subscribe(pattern="[x = 1] THEN [x = 2] WITHIN 1 minute")
+    exchange.run()
+    first = bob.publish({"x": 1}, durable=False)
+    exchange.run()
+    exchange.now_us += 10
+    second = bob.publish({"x": 2})
+    exchange.advance(10_000_000)
+    (found,) = ann.heard(Occurred)
+    assert isinstance(found, Occurred)
+    assert found.id == id
+    assert [item.number for item in found.items] == [first, second]
+
+
+def test_quenching() -> None:
+    exchange = network(RING)
+    bob = exchange.client("c", "bob")
+    bob.session.quench(True)
+    exchange.advance(500_000)
+    assert not bob.session.wants(Message({"price": 1}))
+    ann = exchange.client("a", "ann")
+    ann.session.subscribe("price < 500")
+    exchange.run()
+    exchange.advance(500_000)
+    assert bob.session.wants(Message({"price": 1}))
+    assert not bob.session.wants(Message({"price": 501}))
+
+
+@pytest.mark.parametrize("routing", WAYS)
+def test_explain_names_every_hop(routing: str) -> None:
+    exchange = network(_shape(routing), routing=routing)
+    ann, bob = exchange.client("a", "ann"), exchange.client("c", "bob")
+    ann.session.subscribe("price < 500", durable="desk")
+    exchange.run()
+    bob.session.explain('{"price": 450}')
+    exchange.run()
+    (answer,) = bob.heard(Explained)
+    assert isinstance(answer, Explained)
+    assert [hop.broker for hop in answer.hops] == ["c", "b", "a"]
+    assert answer.hops[-1].delivers[0][0] == "anybody/desk"
+    assert "450" in answer.hops[-1].delivers[0][1]
+    assert not answer.silent
+
+
+def test_show() -> None:
+    exchange = network(RING)
+    bob = exchange.client("c", "bob")
+    bob.session.show()
+    exchange.run()
+    (shown,) = bob.heard(Shown)
+    assert isinstance(shown, Shown)
+    assert [place.broker for place in shown.places] == ["a", "b", "c", "d", "e"]
+    assert all(place.reachable for place in shown.places)
+
+
+class TestGrants:
+    ACCESS = Access(
+        {
+            token_hash("ann's"): Identity("ann", parse("price < 500"), None),
+            token_hash("bob's"): Identity("bob", None, parse("price < 1000")),
+        }
+    )
+
+    @pytest.mark.parametrize(
+        "wish",
+        [
+            {"predicate": "price < 501"},
+            {"predicate": "price < 10 OR dest = 'MXP'"},
+            {"predicate": "price < 501", "durable": "d"},
+            {"predicate": "price < 501", "durable": "d", "since": 0},
+            {"predicate": "price < 501", "group": "g"},
+            {"pattern": "[price < 10] THEN [dest = 'MXP'] WITHIN 1 minute"},
+        ],
+    )
+    def test_nothing_beyond_them_is_had(self, wish: dict[str, object]) -> None:
+        exchange = Exchange()
+        exchange.add("a", access=self.ACCESS)
+        ann = exchange.client("a", "ann", "ann's")
+        ann.session.subscribe(**wish)  # type: ignore[arg-type]
+        exchange.run()
+        assert len(ann.heard(Refused)) == 1
+        assert not ann.heard(Subscribed)
+
+    def test_nothing_beyond_them_is_sent(self) -> None:
+        exchange = Exchange()
+        exchange.add("a", access=self.ACCESS)
+        ann, bob = exchange.client("a", "ann", "ann's"), exchange.client("a", "bob", "bob's")
+        id = ann.session.subscribe("price < 400")
+        exchange.run()
+        for sender in (ann, bob):
+            for durable in (False, True):
+                sender.publish({"price": 300}, durable=durable)
+                sender.publish({"price": 1300}, durable=durable)
+        exchange.run()
+        assert ann.got(id) == [{"price": 300}] * 2
+        assert len(ann.heard(Rejected)) == 4
+        assert len(bob.heard(Rejected)) == 2
+
+    def test_a_reload_ends_what_is_not_granted_any_more(self) -> None:
+        exchange = Exchange()
+        broker = exchange.add("a", access=self.ACCESS)
+        ann = exchange.client("a", "ann", "ann's")
+        ann.session.subscribe("price < 400")
+        exchange.run()
+        narrow = Identity("ann", parse("price < 100"), None)
+        broker.clients.reload(Access({token_hash("ann's"): narrow}))
+        exchange.run()
+        assert len(ann.heard(Ended)) == 1
+
+    def test_strangers_stay_outside(self) -> None:
+        exchange = Exchange()
+        exchange.add("a", access=self.ACCESS)
+        exchange.client("a", "eve", "not hers")
+        exchange.run()
+        assert not exchange.clients
