@@ -248,7 +248,7 @@ def test_what_is_hardly_meant_is_told(tmp_path: Path, text: str, warned: list[st
 def test_what_a_reload_cannot_change(tmp_path: Path) -> None:
     before = from_text(tmp_path, LOCAL)
     assert configuration.changes_that_wait(before, from_text(tmp_path, LOCAL + IDENTITY)) == []
-    after = from_text(tmp_path, LOCAL + 'routing = "PSF"\n[limits]\nbody = 3')
+    after = from_text(tmp_path, LOCAL + 'routing = "DRP"\n[limits]\nbody = 3')
     assert configuration.changes_that_wait(before, after) == ["routing", "limits"]
 
 

@@ -23,6 +23,8 @@ class BrokerConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self.dials = dials
         self.link = 0
+        self.is_pressed = False
+        """More waits to be sent than should."""
         self.peer = ""
         """The address of the other end, for the operator."""
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -41,9 +43,11 @@ class BrokerConnection(asyncio.Protocol):
         self._host.received(self.link, data)
 
     def pause_writing(self) -> None:
+        self.is_pressed = True
         self._host.pressed(self.link, True)
 
     def resume_writing(self) -> None:
+        self.is_pressed = False
         self._host.pressed(self.link, False)
 
     def connection_lost(self, error: Exception | None) -> None:
