@@ -208,7 +208,8 @@ class StandIn:
             if name not in self.queues:
                 self.queues[name] = queue = Queue(predicate)
                 for publisher, number, attributes, body in self.stored if word.since == 0 else ():
-                    self._enqueue(queue, publisher, number, attributes, body)
+                    if predicate.matches(palio.Message.from_json(attributes)):
+                        self._enqueue(queue, publisher, number, attributes, body)
         state.interests[word.id] = Interest(link, word, predicate, word.credit)
         self.say(link, words.Subscribed(word.id))
         self._changed()

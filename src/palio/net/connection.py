@@ -15,9 +15,9 @@ import logging
 import random
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from palio.errors import ClientClosed, NetworkError, RefusedByBroker, SubscriptionEnded, Unreachable
 from palio.net.acknowledgements import Acknowledgements
@@ -28,6 +28,8 @@ from palio.protocol.session import Arrival, Closing, Happening, Session
 from palio.protocol.words import Word
 
 log = logging.getLogger("palio.client")
+
+Answer = TypeVar("Answer")
 
 DIAL_S_MAX = 10.0
 BACKOFF_S = 0.05
@@ -259,13 +261,10 @@ class Connection:
             case Closing(reason, refused):
                 if self._wire is not None:
                     self._refuse(self._wire, reason) if refused else self._end(self._wire, reason)
-            case (
-                words.Subscribed(id)
-                | words.Unsubscribed(id)
-                | words.Done(id)
-                | words.Explained(id)
-                | words.Shown(id)
-            ):
+            case words.Subscribed(id):
+                if id in self.inboxes:
+                    self.inboxes[id].take()
+            case words.Unsubscribed(id) | words.Done(id) | words.Explained(id) | words.Shown(id):
                 self._answer(id, happening)
 
     def _answer(self, id: int, answer: Word | NetworkError) -> None:
@@ -368,16 +367,21 @@ class Connection:
         future: asyncio.Future[Word] = self._loop.create_future()
         self._answers[id] = future
         try:
+            return await self.in_time(future)
+        finally:
+            self._answers.pop(id, None)
+            self.session.withdraw(id)
+
+    async def in_time(self, answer: Awaitable[Answer]) -> Answer:
+        """Wait for an answer of the broker, for `max_wait` at most."""
+        try:
             async with asyncio.timeout(self._patience):
-                return await future
+                return await answer
         except TimeoutError:
             raise Unreachable(
                 f"{self.address} did not answer within {self.max_wait:g} s; "
                 f"{self._state_of_things()}"
             ) from None
-        finally:
-            self._answers.pop(id, None)
-            self.session.withdraw(id)
 
     def check(self) -> None:
         """May this be used, here and now?"""

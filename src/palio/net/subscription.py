@@ -60,7 +60,6 @@ class _Incoming(Generic[Out]):
         self._inbox: Inbox[Any] = Inbox()
         connection.inboxes[self._id] = self._inbox
         self._taken = 0
-        self._is_ready = False
         self._is_closed = False
         self._has_warned = False
         connection.touch()
@@ -70,11 +69,10 @@ class _Incoming(Generic[Out]):
 
     async def ready(self) -> None:
         """Wait until the broker has taken it; raises RefusedByBroker with its reason if it does not."""
-        if self._inbox.failure is not None and not isinstance(self._inbox.failure, Ended):
-            raise self._inbox.failure
-        if not self._is_ready:
-            await self._connection.ask(self._id)
-            self._is_ready = True
+        try:
+            await self._connection.in_time(self._inbox.ready())
+        except Ended:
+            raise SubscriptionEnded(f"{self._what} is closed") from None
 
     def __aiter__(self) -> Self:
         return self
