@@ -48,6 +48,9 @@ class Kind(IntEnum):
     """Between brokers: a message that is kept at its origin until all targets have it."""
 
 
+_WORD = int(Kind.WORD)  # an enum's comparison is slow
+
+
 class Publish(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The header of a new message. Numbers of one publisher grow; the broker knows who it is."""
 
@@ -177,19 +180,18 @@ class Frames:
         if self._rest:
             data = self._rest + data
         limits, at, end = self._limits, 0, len(data)
+        frame_max = limits.frame
         self._rest = b""
         while end - at > SIZE_BYTES:
             size, kind = _SIZE.unpack_from(data, at)
-            if not 1 <= size <= limits.frame:
-                raise BrokenFrame(
-                    f"a frame of {size} bytes; the most is {limits.frame}, the least 1"
-                )
+            if not 1 <= size <= frame_max:
+                raise BrokenFrame(f"a frame of {size} bytes; the most is {frame_max}, the least 1")
             start = at + _SIZE.size
             at += SIZE_BYTES + size
             if at > end:
                 at -= SIZE_BYTES + size
                 break
-            if kind == Kind.WORD:
+            if kind == _WORD:
                 yield _read_word(data[start:at], limits)
             else:
                 yield _read_letter(kind, data, start, at, limits)
