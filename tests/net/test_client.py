@@ -24,7 +24,6 @@ from palio.errors import (
     SubscriptionEnded,
     Unreachable,
 )
-from palio.net import connection as connection_module
 from palio.net.attributes import from_bytes, to_bytes
 from palio.net.client import Client, Subscription
 from palio.protocol import words
@@ -207,6 +206,19 @@ class TestSubscribing:
                 again = [await anext(subscription) for _ in range(3)]
                 assert [note.attributes["x"] for note in again] == [0, 2, 3]
                 assert all(note.again for note in again)
+
+    @in_loop
+    async def test_durable_with_best_effort_messages(self) -> None:
+        async with (
+            Served() as served,
+            palio.connect(served.url) as client,
+            client.subscribe("x >= 0", durable="d", credit=4) as subscription,
+        ):
+            for x in range(100):
+                await client.publish({"x": x}, durable=x % 2 == 0)
+                note = await anext(subscription)
+                assert note.attributes["x"] == x
+                await note.ack()
 
     @in_loop
     async def test_a_slow_consumer_slows_only_itself(self) -> None:
@@ -392,15 +404,15 @@ class TestRequests:
 class TestReconnecting:
     @pytest.mark.parametrize("seed", range(12))
     @in_loop
-    async def test_in_the_middle_of_everything(self, seed: int) -> None:
+    async def test_in_the_middle_of_everything(
+        self, seed: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Connections end after a random number of bytes; the applications do not notice."""
+        monkeypatch.setattr("palio.net.connection.BACKOFF_S", 0.002)
+        monkeypatch.setattr("palio.net.connection.UNSTEADY_S_MAX", 0.002)
         served = Served(seed=seed)
-        connection_module.BACKOFF_S, before = 0.002, connection_module.BACKOFF_S
-        try:
-            async with served:
-                got = await self.traffic(served)
-        finally:
-            connection_module.BACKOFF_S = before
+        async with served:
+            got = await self.traffic(served)
         assert served.cuts >= 5
         stored = defaultdict(list)
         for publisher, number, _attributes, _body in served.core.stored:

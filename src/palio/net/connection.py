@@ -2,7 +2,8 @@
 
     command ─▶ session ─touch─▶ (end of the loop's turn) flush ─▶ one write
     data_received ─▶ session ─▶ inboxes, answers, acknowledgements of messages
-    lost ─▶ dial after 0 .. 0.05 s, then twice as long each time up to 5 s, with jitter
+    lost ─▶ dial at once, then after 0.05 s, and twice as long each time up to 5 s, with jitter;
+            who was connected only shortly begins with the wait before, up to 1 s
 
 Everything that waits here ends: with its answer, with an error after `max_wait`, or when the
 client fails or is closed. A client fails for good only when the broker refuses it for that long.
@@ -34,6 +35,10 @@ Answer = TypeVar("Answer")
 DIAL_S_MAX = 10.0
 BACKOFF_S = 0.05
 BACKOFF_S_MAX = 5.0
+STEADY_S = 2.0
+"""A connection that lives as long was a good one."""
+UNSTEADY_S_MAX = 1.0
+"""Two clients with one name take the connection from each other: not in a busy loop."""
 LINGER_S = 1.0
 WRITE_BYTES_HIGH = 1 << 20
 UNFLUSHED_MAX = 512
@@ -196,13 +201,17 @@ class Connection:
 
     async def _keep(self) -> None:
         """Dial again whenever the connection is lost."""
+        delay = BACKOFF_S
         while True:
+            since = self._loop.time()
             await self._lost
             self._lost = self._loop.create_future()
             lost_at = self._loop.time()
-            delay = BACKOFF_S
+            is_steady = lost_at - since > STEADY_S
+            delay = BACKOFF_S if is_steady else min(delay, UNSTEADY_S_MAX)
             await asyncio.sleep(delay * random.random())
             while True:
+                delay = min(2 * delay, BACKOFF_S_MAX)
                 try:
                     await self._dial()
                     log.info("connected to %s again", self.address)
@@ -214,8 +223,7 @@ class Connection:
                     if self._loop.time() - lost_at > self.max_wait:
                         self._fail(error)
                         return
-                await asyncio.sleep(delay * random.uniform(0.5, 1.0))
-                delay = min(2 * delay, BACKOFF_S_MAX)
+                await asyncio.sleep(delay / 2 * random.uniform(0.5, 1.0))
 
     # ---- what comes
 
