@@ -13,8 +13,8 @@ What always holds:
 - Subscriptions, advertisements, quenching and unanswered requests are stated again after a
   reconnect. The host sees no difference, and no message of a durable subscription twice
   (receipts.py).
-- Live subscriptions never have more under way than their credit; it is paid as the host says that
-  messages are consumed. Of a durable one never more than `credit` are unacknowledged.
+- No subscription has more live messages under way than its credit; it is paid as the host says
+  that they are consumed. Of a durable one, never more than `credit` are unacknowledged on top.
 - Acknowledgements and credit gather until `take`, so a host that calls it once per turn batches.
 """
 
@@ -44,6 +44,7 @@ from palio.protocol.outbox import Outbox
 from palio.protocol.standing import Standing
 from palio.protocol.words import Word
 
+CREDIT_MAX = 1 << 30
 CLOSED, OPENING, READY, ENDING = "closed", "opening", "ready", "ending"
 
 
@@ -258,8 +259,10 @@ class Session:
         full: str = "",
     ) -> int:
         """Ask for messages, or compounds of a pattern. Gives the subscription's id."""
-        if credit < 1:
-            raise InvalidValue(f"the credit of a subscription is at least 1, not {credit}")
+        if not 1 <= credit <= CREDIT_MAX:
+            raise InvalidValue(
+                f"the credit of a subscription is a number from 1 to {CREDIT_MAX}, not {credit}"
+            )
         id = next(self._ids)
         word = words.Subscribe(id, predicate, pattern, durable, since, group, credit, full)
         self._subscriptions[id] = Standing(word, self.settings.receipts_max)
@@ -294,7 +297,7 @@ class Session:
             self._due.add(id)
 
     def consumed(self, id: int, count: int = 1) -> None:
-        """The application has taken so many messages: as many more may come."""
+        """The application has taken so many live messages or compounds: as many more may come."""
         subscription = self._subscriptions.get(id)
         if subscription is not None:
             subscription.consume(count)
@@ -456,7 +459,8 @@ class Session:
         """Acknowledgements or credit of one subscription, if there are any."""
         subscription = self._subscriptions.get(id)
         if subscription is not None and subscription.is_due and not subscription.is_leaving:
-            self._say(subscription.take())
+            for word in subscription.take():
+                self._say(word)
 
     def _end(self, reason: str, *, refused: bool = False, is_said: bool = False) -> Closing:
         """The connection must end; the broker hears why, unless it said so itself."""
