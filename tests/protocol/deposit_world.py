@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from palio.protocol.bounds import Bounds
 from palio.protocol.deposit import Deposit
 from palio.protocol.frames import Carry, Target
-from palio.protocol.known import Matching
+from palio.protocol.known import Matching, fact_decoder
 from palio.protocol.outgoing import Letter, Outgoing
 from palio.protocol.queues import Full
+from palio.protocol.vault import PREFIX
 from palio.protocol.words import Durable, Got
 
 from .memory_store import MemoryStore
@@ -275,15 +276,10 @@ class World:
 
     def gossip(self, home: Broker, other: Broker) -> None:
         """A broker learns what another one says of its subscriptions. Only what is safe is said."""
-        safe = MemoryStore()
-        safe.safe = home.store.safe
-        safe.crash()
         assert other.deposit is not None
-        facts = {
-            fact.name: fact
-            for fact in Deposit(safe, home.name, "", self.now_us).subscriptions()
-            if fact.broker == home.name
-        }
+        rows = [row for key, row in home.store.safe.items() if key.startswith(f"{PREFIX}k/")]
+        found = [fact_decoder.decode(row) for row in rows]
+        facts = {fact.name: fact for fact in found if fact.broker == home.name}
         known = {f.name: f for f in other.deposit.subscriptions() if f.broker == home.name}
         for name in known.keys() - facts.keys():
             other.deposit.unlearn(home.name, name, self.now_us)
@@ -342,7 +338,7 @@ class World:
             home = self.brokers[subscription.home].deposit
             assert home is not None
             home.pay(consumer, 50)
-        for count in range(400):
+        for count in range(2000):
             self.now_us += SECOND_US // 4
             self._round()
             if count > 8 and self._is_done():

@@ -173,6 +173,47 @@ def test_what_arrives_is_answered_after_it_is_stored_and_again_when_it_comes_aga
     assert host.turn().got == [Got("B", "epoch-B", "A", 2)]
 
 
+def test_a_doubled_message_is_not_answered_with_more_than_is_safe() -> None:
+    host = Host()
+    host.create("x")
+    host.deposit.arrive(*carried(1), 0)
+    host.turn()
+    host.deposit.arrive(*carried(2), 0)
+    host.deposit.seal()
+    host.deposit.arrive(*carried(2), 0)
+    assert host.deposit.take(0).got == [Got("B", "epoch-B", "A", 1)]
+
+
+def test_a_stream_that_gave_up_numbers_has_no_gap_after_a_crash() -> None:
+    host = Host()
+    fact = ("B", "x", Durable("", 1 << 60, 1), all_match)
+    host.deposit.learn(*fact, 0)
+    host.publish([1], ("B", "x"))
+    host.turn()
+    host.publish([2], ("B", "x"))
+    host.deposit.unlearn("B", "x", 0)
+    host.deposit.learn("B", "x", Durable("", 1 << 60, 2), all_match, 0)
+    host.publish([3], ("B", "x"))
+    host.turn()
+    host.restart()
+    host.deposit.reachable(["B"], 0)
+    ((message, targets),) = host.turn().carries
+    assert (message.number, targets) == (3, (Target("B", 3, 3, ("2@x",)),))
+
+
+def test_what_was_dropped_does_not_come_back_after_a_crash() -> None:
+    host = Host(queue=2)
+    host.create("x", full=Full.DROP)
+    host.publish([1, 2], ("A", "x"))
+    host.turn()
+    host.publish([3], ("A", "x"))
+    host.turn()
+    host.restart()
+    host.deposit.attach("x", "c", 10)
+    assert delivered(host.turn()) == [2, 3]
+    assert host.deposit.statistics().bytes > 0
+
+
 def test_a_subscription_that_has_the_name_of_another_gets_nothing_of_it() -> None:
     host = Host()
     host.create("x")

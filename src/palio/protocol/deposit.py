@@ -152,10 +152,9 @@ class Deposit:
 
     def _check(self, queue: Queue) -> None:
         """A queue that does not block got one more: it may have dropped one, or be too long."""
-        if queue.full is Full.DROP:
-            self._vault.loose[queue] = None
-            self._loosen()
-        elif queue.is_over:
+        if queue.has_dropped:
+            self._vault.urgent[queue] = None
+        elif queue.full is Full.END and queue.is_over:
             self._counts.ended += 1
             known = self._vault.known[self.broker, queue.name]
             self._end(known, f"more than {self._bounds.queue} messages or their bytes waited")

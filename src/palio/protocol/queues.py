@@ -57,6 +57,7 @@ class Queue:
         self.line = line
         self.bytes = 0
         self.dropped = 0
+        self.has_dropped = False  # since its head was put
         self._journal = journal
         self._bounds = bounds
         self._safe = line.next
@@ -111,6 +112,7 @@ class Queue:
             while len(line.entries) > 1 and self.is_over:
                 self._remove(line.lowest())
                 self.dropped += 1
+                self.has_dropped = True
 
     def commit(self, next: int) -> None:
         """Entries before this number are safe."""
