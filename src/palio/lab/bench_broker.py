@@ -313,7 +313,10 @@ def _broker() -> Iterator[int]:
     with tempfile.TemporaryDirectory() as directory:
         config = Path(directory, "broker.toml")
         name, listen = json.dumps("bench"), json.dumps(f"127.0.0.1:{port}")
-        config.write_text(f'[broker]\nname = {name}\nlisten = {listen}\ndata = "data"\n')
+        config.write_text(
+            f'[broker]\nname = {name}\nlisten = {listen}\ndata = "data"\n'
+            '[times]\nkeepalive = "10 min"\n'  # the load says no Ping
+        )
         command = [sys.executable, "-m", "palio.cli", "broker", "--config", str(config)]
         with _process(command):
             yield port

@@ -118,7 +118,7 @@ class Broker:
     ) -> None:
         """A connection is there. `certificate`: the name in it, verified; `dials`: the neighbour
         that was called."""
-        self.now_us = now_us
+        self._at(now_us)
         made = self._links[link] = Link(link, Frames(BEFORE_HELLO), now_us)
         made.certificate = certificate
         if dials is not None:
@@ -128,7 +128,7 @@ class Broker:
             self.output.say(link, hello)
 
     def receive(self, link: int, data: bytes, now_us: int) -> None:
-        self.now_us = now_us
+        self._at(now_us)
         found = self._links.get(link)
         if found is None:
             return
@@ -146,7 +146,7 @@ class Broker:
 
     def close(self, link: int, now_us: int) -> None:
         """A connection is gone."""
-        self.now_us = now_us
+        self._at(now_us)
         self.output.drop(link)
         found = self._links.pop(link, None)
         if found is not None:
@@ -154,7 +154,7 @@ class Broker:
 
     def press(self, link: int, pressed: bool, now_us: int) -> None:
         """Much waits at the host for this connection, or no longer: until then it gets no messages."""
-        self.now_us = now_us
+        self._at(now_us)
         found = self._links.get(link)
         if found is None or found.is_pressed == pressed:
             return
@@ -165,7 +165,7 @@ class Broker:
 
     def wake(self, now_us: int) -> None:
         """The deadline is here."""
-        self.now_us = now_us
+        self._at(now_us)
         keepalive_us = self.settings.keepalive_us
         for link in list(self._links.values()):
             if now_us - link.heard_us >= 3 * keepalive_us:
@@ -180,7 +180,7 @@ class Broker:
 
     def committed(self, ticket: int, now_us: int) -> None:
         """All that was pending when the ticket was given is safe."""
-        self.now_us = now_us
+        self._at(now_us)
         self._commit = None
         self.deposit.committed(ticket, now_us)
         self.traffic.committed(ticket)
@@ -206,6 +206,14 @@ class Broker:
                   self.clients.deadline_us)  # fmt: skip
         known = [at for at in others if at is not None]
         return min([*silent, *known], default=self.now_us + keepalive_us)
+
+    def _at(self, now_us: int) -> None:
+        """It is so late. A broker that was asleep or busy itself blames nobody for being silent."""
+        missed_us = now_us - self.now_us
+        self.now_us = now_us
+        if missed_us > self.settings.keepalive_us:
+            for link in self._links.values():
+                link.heard_us += missed_us
 
     # ---- links
 
