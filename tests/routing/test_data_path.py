@@ -17,12 +17,14 @@ from tests.routing.test_router_machine import FILTERS, MESSAGES
 PEERS = st.sampled_from(["ann", "bob", "cy", "router 2"])
 
 
-@pytest.fixture(params=[(256, 256), (0, 2), (4, 2)], ids=str)
+@pytest.fixture(params=[(256, 256, 50_000), (0, 2, 0), (4, 2, 10)], ids=str)
 def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """As they are, always compiled, and back and forth between both ways."""
-    evaluated, bucket = request.param
+    evaluated, bucket, evaluations = request.param
     monkeypatch.setattr(data_path, "EVALUATED_MAX", evaluated)
     monkeypatch.setattr(data_path, "BUCKET_MAX", bucket)
+    monkeypatch.setattr(data_path, "EVALUATIONS_MAX", evaluations)
+    monkeypatch.setattr(data_path, "BATCH_MIN", 2)
 
 
 @pytest.mark.usefixtures("limits")
@@ -44,6 +46,7 @@ def test_it_answers_as_the_filters() -> None:
             if message is not None:
                 wanted = {p for p, fs in known.items() if any(f.matches(message) for f in fs)}
                 assert path.peers(message) == wanted
+                assert path.peers_of([message.to_json().encode()] * 3) == [wanted] * 3
 
     check()
 

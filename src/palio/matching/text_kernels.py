@@ -110,6 +110,9 @@ def resolve_text(
                     hits[count] = rank
                     count += 1
     ends[2] = count
+    exact = find(strings, sums[length], blob, begin, length)
+    if exact >= 0:  # no search: it would miss the cache at each step
+        return exact, EXACT
     low, high = 0, len(strings.begin) - 1
     while low < high:
         middle = (low + high) >> 1
@@ -122,14 +125,7 @@ def resolve_text(
             low = middle + 1
         else:
             high = middle
-    floor = low - 1
-    if (
-        floor >= 0
-        and strings.begin[low] - strings.begin[floor] == length
-        and same(strings.blob, strings.begin[floor], blob, begin, length)
-    ):
-        return floor, EXACT
-    return floor, BETWEEN
+    return low - 1, BETWEEN
 
 
 @borrowing

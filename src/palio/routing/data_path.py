@@ -1,9 +1,10 @@
 """The data path: to which peers does a message go?
 
 The poset decides what is forwarded; messages are matched by a forwarding table of what the peers
-said. Up to `EVALUATED_MAX` filters they are evaluated one by one, because a table of that size
-costs more to compile than it saves. Above, the table is that of the engine pivot, and what peers
-say makes new versions of it when the next message comes.
+said. Few filters are evaluated one by one, until that has cost more than to compile a table. Above
+`EVALUATED_MAX` filters there is always a table, of the engine pivot, and what peers say makes new
+versions of it when the next message comes. Messages that come together are matched together, as
+the JSON texts that they are.
 
     peer ──▶ buckets of at most BUCKET_MAX filters ──▶ interfaces "0", "1", ... of the table
 
@@ -14,7 +15,8 @@ table is compiled as a whole, so the versions never weigh more than the table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from palio.model.message import Message
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from palio.matching.table import ForwardingTable
 
 EVALUATED_MAX = 256  # filters: about 0.2 ms a message; compiling takes 10 ms and more
+EVALUATIONS_MAX = 50_000  # of filters since the last change; about as long as compiling
+BATCH_MIN = 8  # messages: fewer are quicker one by one
 BUCKET_MAX = 256  # filters of one interface of the table
 
 
@@ -53,6 +57,8 @@ class DataPath:
         self._new: dict[_Bucket, list[Filter]] = {}  # not in the table yet
         self._stale: dict[_Bucket, None] = {}  # with filters in the table that are gone
         self._changes = 0  # since the table was compiled as a whole
+        self._evaluations = 0  # since the last change, while there is no table
+        self._peer_of: list[Peer] = []  # by the number of the interface in the table
 
     def __len__(self) -> int:
         """How many filters there are, each counted for every peer that said it."""
@@ -65,8 +71,7 @@ class DataPath:
 
     def peers(self, message: Message) -> set[Peer]:
         """The peers of which a filter matches the message."""
-        if self._filters <= EVALUATED_MAX:
-            self._table = None
+        if not self._needs_table(1):
             return {
                 peer
                 for peer, filters in self._places.items()
@@ -74,6 +79,31 @@ class DataPath:
             }
         table = self._current()
         return {self._buckets[interface].peer for interface in table.forward(message)}
+
+    def peers_of(self, texts: Sequence[bytes]) -> list[set[Peer]]:
+        """The same for many messages, which are JSON objects; InvalidValue if one is not."""
+        if len(texts) < BATCH_MIN or not self._needs_table(len(texts)):
+            return [self.peers(Message.from_json(text)) for text in texts]
+        import pyarrow as pa
+
+        rows = pa.record_batch([pa.array(texts, pa.string())], ["message"])
+        table = self._current()
+        lists = table.forward_batch(rows, json="message", ids=True)
+        if not self._peer_of:
+            self._peer_of = [self._buckets[name].peer for name in table.interfaces]
+        peer_of, found = self._peer_of, lists.values.to_pylist()
+        ends = lists.offsets.to_pylist()
+        return [
+            {peer_of[i] for i in found[start:end]}
+            for start, end in pairwise(ends)
+        ]
+
+    def _needs_table(self, messages: int) -> bool:
+        """Is a table worth while for so many more messages?"""
+        if self._filters > EVALUATED_MAX or self._table is not None:
+            return True
+        self._evaluations += messages * self._filters
+        return self._evaluations > EVALUATIONS_MAX
 
     def _add(self, peer: Peer, found: Filter) -> None:
         bucket = self._open.get(peer)
@@ -84,7 +114,7 @@ class DataPath:
         bucket.filters[found] = None
         self._places.setdefault(peer, {})[found] = bucket
         self._filters += 1
-        self._changes += 1
+        self._note_change()
         if self._table is not None:
             self._new.setdefault(bucket, []).append(found)
 
@@ -95,13 +125,20 @@ class DataPath:
             del self._places[peer]
         del bucket.filters[found]
         self._filters -= 1
-        self._changes += 1
+        self._note_change()
         if self._table is not None:
             self._stale[bucket] = None
         if not bucket.filters:
             del self._buckets[bucket.interface]
             if self._open.get(peer) is bucket:
                 del self._open[peer]
+
+    def _note_change(self) -> None:
+        self._changes += 1
+        self._evaluations = 0
+        self._peer_of = []
+        if self._filters <= EVALUATED_MAX:
+            self._table = None
 
     def _current(self) -> ForwardingTable:
         """The table with all that was said until now."""

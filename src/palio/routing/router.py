@@ -29,7 +29,7 @@ order in which they arrived.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from palio.errors import RoutingError
@@ -87,6 +87,9 @@ class Router:
         self.name = name
         self._selective = advertisements
         self._peers: dict[Peer, Role] = {}
+        self._joined: dict[Peer, int] = {}  # in which order
+        self._joins = 0
+        self._master: Peer | None = None
         self._advertisements: Subscriptions[Advertisement] = Subscriptions(ADVERTISEMENTS)
         self._subscriptions: Subscriptions[Filter] = Subscriptions(SUBSCRIPTIONS, self._is_met)
         self._data_path = DataPath()
@@ -128,6 +131,11 @@ class Router:
         """The peers that get a message that came from a peer, in the order of joining."""
         message = message if isinstance(message, Message) else Message(message)
         return self._destinations(self._data_path.peers(message), source)
+
+    def matching(self, texts: Sequence[bytes]) -> list[set[Peer]]:
+        """The peers of which a filter matches, for messages that are JSON objects; the router's own
+        name is among them when a pattern waits for the message: `step` takes it then."""
+        return self._data_path.peers_of(texts)
 
     @property
     def watches(self) -> Watches:
@@ -175,11 +183,10 @@ class Router:
         return sends + self._watches.publish(source, packet) if self.name in found else sends
 
     def _destinations(self, found: set[Peer], source: Peer | None) -> list[Peer]:
-        return [
-            peer
-            for peer, role in self._peers.items()
-            if peer != source and (peer in found or role is Role.MASTER)
-        ]
+        chosen = found - {source, self.name}
+        if self._master is not None and self._master != source:
+            chosen.add(self._master)
+        return sorted(chosen, key=self._joined.__getitem__) if len(chosen) > 1 else list(chosen)
 
     def _require(self, event: Left | Received) -> None:
         if event.peer not in self._peers:
@@ -191,16 +198,20 @@ class Router:
             )
 
     def _join(self, peer: Peer, role: Role) -> list[Send]:
-        masters = [p for p, r in self._peers.items() if r is Role.MASTER and p != peer]
-        if role is Role.MASTER and masters:
+        if role is Role.MASTER and self._master not in (None, peer):
             raise RoutingError(
-                f"router {self.name}: {peer!r} cannot be master, {masters[0]!r} is; "
-                f"a hierarchy has one: step Left({masters[0]!r}) first"
+                f"router {self.name}: {peer!r} cannot be master, {self._master!r} is; "
+                f"a hierarchy has one: step Left({self._master!r}) first"
             )
         if peer == self.name:
             raise RoutingError(f"router {self.name}: a peer cannot have the router's own name")
         known = self._peers.get(peer)
         self._peers[peer] = role
+        if known is None:
+            self._joins += 1
+            self._joined[peer] = self._joins
+        if role is Role.MASTER or peer == self._master:
+            self._master = peer if role is Role.MASTER else None
         sends: list[Send] = []
         if role is not known:
             self._subscriptions.unlink(peer)
@@ -224,7 +235,9 @@ class Router:
     def _leave(self, peer: Peer) -> list[Send]:
         self._subscriptions.unlink(peer)
         self._advertisements.unlink(peer)
-        del self._peers[peer]
+        del self._peers[peer], self._joined[peer]
+        if peer == self._master:
+            self._master = None
         self._hear(peer, Restate())
         return self._settle(peer, again=True)
 
