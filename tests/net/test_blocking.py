@@ -91,7 +91,7 @@ def test_requests(background: Background, url: str) -> None:
         client.unadvertise(client.advertise("x > 1"))
         client.quench()
         assert client.publish({"x": 1}) is None
-        watch = client.watch("x = 1 then x = 2", timeout=5)
+        watch = client.watch("[x = 1] then [x = 2]", timeout=5)
         (link,) = background.served.core.links
         occurred = words.Occurred(watch._source._id, (words.Item('{"x":1}', "p", 1, 0),))
         background.do(lambda: background.served.core.say(link, occurred))

@@ -355,7 +355,7 @@ class TestSubscribing:
         async with (
             Served() as served,
             palio.connect(served.url) as client,
-            client.watch("x = 1 then x = 2") as watch,
+            client.watch("[x = 1] then [x = 2]") as watch,
         ):
             (link,) = served.core.links
             items = tuple(words.Item(f'{{"x":{x}}}', "p", x, 0) for x in (1, 2))

@@ -21,7 +21,6 @@ What always holds:
 from __future__ import annotations
 
 from itertools import count
-from typing import TypeAlias
 
 import msgspec
 
@@ -40,9 +39,12 @@ from palio.protocol.frames import (
     letter_frame,
     word_frame,
 )
+from palio.protocol.happenings import Arrival, Closing, Happening
 from palio.protocol.outbox import Outbox
 from palio.protocol.standing import Standing
 from palio.protocol.words import Word
+
+__all__ = ["Arrival", "Closing", "Happening", "Session", "Settings"]
 
 CREDIT_MAX = 1 << 30
 CLOSED, OPENING, READY, ENDING = "closed", "opening", "ready", "ending"
@@ -57,28 +59,6 @@ class Settings(msgspec.Struct, frozen=True):
     handshake_us_max: int = 10_000_000
     receipts_max: int = 1 << 15
     """Acknowledged positions that are remembered, for each durable subscription."""
-
-
-class Arrival(msgspec.Struct, frozen=True, gc=False):
-    """A message for one subscription."""
-
-    id: int
-    letter: Letter
-
-    @property
-    def header(self) -> Deliver:
-        return self.letter.header  # type: ignore[return-value]
-
-
-class Closing(msgspec.Struct, frozen=True):
-    """The connection is of no more use: write what `take` gives, and close it."""
-
-    reason: str
-    refused: bool = False
-    """The broker does not want this client, or speaks another language."""
-
-
-Happening: TypeAlias = Word | Arrival | Closing
 
 
 class Session:
