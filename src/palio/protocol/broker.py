@@ -29,6 +29,7 @@ from palio.protocol.landscape import Landscape
 from palio.protocol.live import NETWORK, Live
 from palio.protocol.neighbours import Neighbours
 from palio.protocol.routes import Routes
+from palio.protocol.runs import Run, scan
 from palio.protocol.settings import Settings
 from palio.protocol.store import Store
 from palio.protocol.traffic import Traffic
@@ -137,6 +138,8 @@ class Broker:
             for item in found.frames.feed(data):
                 if type(item) is Letter:
                     self._take_letter(found, item)
+                elif type(item) is Run:
+                    self.traffic.publish_run(found, item)
                 else:
                     self._take_word(found, item)  # type: ignore[arg-type]
                 if link not in self._links:
@@ -255,6 +258,7 @@ class Broker:
         if isinstance(word, Hello) and link.pending is None and word.role == "client":
             self.clients.welcome(link, word)
             link.frames.limits = self.settings.limits
+            link.frames.scan = scan
         elif isinstance(word, Hello) and link.pending is None:
             secrets = {name: n.secret for name, n in self.settings.neighbours.items()}
             nonce = self._random(NONCE_BYTES)
