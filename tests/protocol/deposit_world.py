@@ -15,7 +15,7 @@ from palio.protocol.bounds import Bounds
 from palio.protocol.deposit import Deposit
 from palio.protocol.frames import Carry, Target
 from palio.protocol.known import Matching, fact_decoder
-from palio.protocol.outgoing import Letter, Outgoing
+from palio.protocol.outgoing import Outgoing, Publication
 from palio.protocol.queues import Full
 from palio.protocol.vault import PREFIX
 from palio.protocol.words import Durable, Got
@@ -59,14 +59,14 @@ class Broker:
         self.deposit: Deposit | None = None
         self.ticket: int | None = None
         self.is_isolated = False
-        self.held: dict[str, list[Letter]] = {}
+        self.held: dict[str, list[Publication]] = {}
 
 
 @dataclass
 class Publisher:
     name: str
     broker: str
-    letters: dict[int, Letter] = field(default_factory=dict)
+    letters: dict[int, Publication] = field(default_factory=dict)
     number: int = 0
     acknowledged: int = 0
     stored: dict[int, int] = field(default_factory=dict)
@@ -168,14 +168,14 @@ class World:
             publisher.number += self.random.choice([1, 1, 1, 3])
             x = self.random.randrange(60)
             body = b"." * self.random.choice([0, 10, 500])
-            letter = Letter(publisher.number, self.now_us, b'{"x":%d}' % x, body)
+            letter = Publication(publisher.number, self.now_us, b'{"x":%d}' % x, body)
             publisher.letters[publisher.number] = letter
             letters.append(letter)
         broker = self.brokers[publisher.broker]
         if broker.deposit is not None:
             self.offer(broker, publisher, letters)
 
-    def offer(self, broker: Broker, publisher: Publisher, letters: list[Letter]) -> None:
+    def offer(self, broker: Broker, publisher: Publisher, letters: list[Publication]) -> None:
         """As the core does: what is not taken waits, and everything after it."""
         held = broker.held.setdefault(publisher.name, [])
         held += letters

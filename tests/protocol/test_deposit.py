@@ -10,7 +10,7 @@ from palio.errors import PalioError
 from palio.protocol.bounds import Bounds
 from palio.protocol.deposit import Deposit
 from palio.protocol.frames import Carry, Target
-from palio.protocol.outgoing import Letter, Outgoing
+from palio.protocol.outgoing import Outgoing, Publication
 from palio.protocol.queues import Full
 from palio.protocol.words import Durable, Got
 
@@ -61,7 +61,7 @@ class Host:
         self.deposit.create(name, Durable("", since, version), full, all_match, self.now_us)
 
     def publish(self, numbers: Sequence[int], *keys: tuple[str, str]) -> int:
-        letters = [Letter(n, 0, b"%d" % n, b"body") for n in numbers]
+        letters = [Publication(n, 0, b"%d" % n, b"body") for n in numbers]
         return self.deposit.publish(ANN, letters, [keys] * len(letters), self.now_us)
 
 
@@ -116,6 +116,16 @@ def test_silent_publishers_are_forgotten() -> None:
     host.wait(DAY_US)
     host.restart()
     assert host.deposit.last_number(ANN) == 0
+
+
+def test_old_epochs_of_an_origin_are_forgotten() -> None:
+    host = Host(publisher_us=DAY_US)
+    target = Target("A", 1, 1, ("1@x",))
+    for epoch in ("old", "new"):
+        host.deposit.arrive(Carry("B", epoch, (target,), ANN, 1, 0), target, b"", b"", host.now_us)
+        host.wait(2 * DAY_US)
+    host.wait(2 * DAY_US)
+    assert [key.rpartition(":")[2] for key in host.store.safe if "/i/" in key] == ["new"]
 
 
 def test_a_message_for_several_brokers_is_one_carry() -> None:
@@ -248,7 +258,7 @@ def test_publishers_wait_for_a_full_queue_but_not_for_others() -> None:
     host.create("x")
     host.create("y")
     assert host.publish([1, 2, 3, 4], ("A", "x")) == 2
-    assert host.deposit.publish("bob/1", [Letter(1, 0, b"1", b"")], [(("A", "y"),)], 0) == 1
+    assert host.deposit.publish("bob/1", [Publication(1, 0, b"1", b"")], [(("A", "y"),)], 0) == 1
     assert not host.turn().has_room
     host.deposit.attach("x", "c", 10)
     host.turn()
@@ -269,7 +279,7 @@ def test_publishers_wait_for_a_full_stream() -> None:
 
 def test_publishers_wait_for_a_full_journal() -> None:
     host = Host(journal_bytes=1500, retention_us=10)
-    letters = [Letter(n, 0, b"", b"." * 1000) for n in (1, 2, 3)]
+    letters = [Publication(n, 0, b"", b"." * 1000) for n in (1, 2, 3)]
     assert host.deposit.publish(ANN, letters, [()] * 3, host.now_us) == 2
     assert not host.turn().has_room
     assert host.wait(DAY_US).has_room

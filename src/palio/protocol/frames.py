@@ -94,7 +94,7 @@ class Target(msgspec.Struct, frozen=True, array_like=True, gc=False):
     first: Number
     """The first number of the stream that the origin still keeps: nothing comes from before it."""
     names: tuple[str, ...]
-    """The durable subscriptions there that it matches."""
+    """The durable subscriptions there that it matches, as version@name (known.py)."""
 
 
 class Carry(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -97,11 +97,6 @@ class Queue:
             and self.bytes < self._bounds.queue_bytes * 7 / 8
         )
 
-    @property
-    def is_waiting(self) -> bool:
-        """Something may go, and somebody takes it."""
-        return bool(self._turn) and (bool(self._back) or self._sent < self._safe)
-
     def push(self, position: int, size: int) -> None:
         """Take a message; its reference is counted already."""
         line = self.line

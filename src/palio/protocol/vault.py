@@ -185,6 +185,7 @@ class Vault:
         for inbound in self.loose_inbound:
             self._put_inbound(inbound)
         self.loose_inbound.clear()
+        self._forget_epochs(now_us)
         self.publishers.settle(now_us)
         self.journal.sweep(now_us, self._needed())
 
@@ -201,9 +202,19 @@ class Vault:
         self._ledger.put_head(f"q/{owner.label}", owner.line.head())
 
     def _put_inbound(self, inbound: Inbound) -> None:
-        origin, epoch = inbound.origin, inbound.epoch
-        row = (origin, epoch, inbound.expected - 1, inbound.heard_us)
-        self._store.put(f"{PREFIX}i/{len(origin)}:{origin}:{epoch}", encode(row))
+        row = (inbound.origin, inbound.epoch, inbound.expected - 1, inbound.heard_us)
+        self._store.put(_inbound_key(inbound), encode(row))
+
+    def _forget_epochs(self, now_us: int) -> None:
+        """An origin that lost its disk has a new epoch; the old one is silent for ever."""
+        newest: dict[str, int] = {}
+        for inbound in self.inbound.values():
+            newest[inbound.origin] = max(newest.get(inbound.origin, 0), inbound.heard_us)
+        over_us = now_us - self._bounds.publisher_us
+        for key, inbound in list(self.inbound.items()):
+            if inbound.heard_us < min(newest[inbound.origin], over_us):
+                del self.inbound[key]
+                self._store.delete(_inbound_key(inbound))
 
     def _needed(self) -> int:
         """From which position on a replay needs the journal."""
@@ -260,3 +271,7 @@ class Vault:
             inbound = Inbound(origin, epoch, self._bounds, number, heard_us)
             self.inbound[origin, epoch] = inbound
             self.loose_inbound[inbound] = None
+
+
+def _inbound_key(inbound: Inbound) -> str:
+    return f"{PREFIX}i/{len(inbound.origin)}:{inbound.origin}:{inbound.epoch}"
