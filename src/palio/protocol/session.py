@@ -138,7 +138,7 @@ class Session:
                 if self._state is not READY:
                     if self._state is not OPENING:
                         break
-                    self._greet(frame, now_us, happenings)
+                    self._greet(frame, now_us, happenings)  # type: ignore[arg-type]
                 elif type(frame) is Letter:
                     self._take_letter(frame, happenings)
                 else:

@@ -256,7 +256,7 @@ class Traffic:
             groups.setdefault(parcel.publisher, []).append(i)
         for publisher, chosen in groups.items():
             letters = [
-                outgoing.Letter(p.number, p.time, p.attributes, p.body)
+                outgoing.Publication(p.number, p.time, p.attributes, p.body)
                 for p in (parcels[i] for i in chosen)
             ]
             matches = [tuple(map(_split, found[i])) for i in chosen]
