@@ -69,6 +69,7 @@ OP: Final = {
 # Where a value stands among the keys of its domain.
 BETWEEN: Final = 0  # above its floor key, below the next
 EXACT: Final = 1  # equal to its floor key
+UNPLACED: Final = 2  # nobody has asked for its floor key
 BELOW: Final = 2  # below all keys
 
 # The head of an inline constraint: name << 8 | op << 4 | domain << 1 | last.

@@ -16,6 +16,7 @@ import numpy as np
 
 from palio.matching import codes, text_kernels
 from palio.matching.arrays import Batch, Strings, Texts
+from palio.matching.codes import UNPLACED
 from palio.matching.columns import Ints
 from palio.model.ranges import float_key
 from palio.model.values import INT_MAX, INT_MIN, Value, instant_micros
@@ -116,7 +117,7 @@ def unresolved(strings: Strings, begin: Ints, hits: int) -> Texts:
         at=np.full(4 * count, -1, np.int64),
         hits=np.empty(max(hits, room), np.int32),
         floor=np.zeros(count, np.int64),
-        place=np.zeros(count, np.uint8),
+        place=np.full(count, UNPLACED, np.uint8),
         limits=np.array([0, room], np.int64),
         sums=np.zeros(longest + 1, np.uint64),
         powers=powers,

@@ -21,10 +21,11 @@ from palio.matching.codes import (
     LT,
     NUMBER,
     PREFIX,
+    UNPLACED,
 )
 from palio.matching.constraint_kernels import can_compare, span, upper_bound
 from palio.matching.jit import borrowing
-from palio.matching.text_kernels import settle
+from palio.matching.text_kernels import put_in_place, settle
 
 PLACE_BITS = 32
 PLACES = (1 << PLACE_BITS) - 1
@@ -121,10 +122,8 @@ def cover(
             continue
         name, type, t = names[j], types[j], text[j]
         if t >= 0:
-            if text_at[4 * t] < 0:
-                if limits[0] + limits[1] > len(hits):
-                    return i
-                settle(strings, texts, batch.text_blob, text_begin[t], text_begin[t + 1], t)
+            if texts.place[t] == UNPLACED:
+                put_in_place(strings, texts, batch.text_blob, text_begin[t], text_begin[t + 1], t)
             floors[j], places[j] = texts.floor[t], texts.place[t]
         for d in range(directory_at[name], directory_at[name + 1]):
             kind, domain = kinds[d], domains[d]
@@ -137,6 +136,10 @@ def cover(
             elif kind == ABSENT or not can_compare(type, domain):
                 continue
             elif kind >= PREFIX:
+                if text_at[4 * t] < 0:  # not before it is needed: most rows are done by then
+                    if limits[0] + limits[1] > len(hits):
+                        return i
+                    settle(strings, texts, batch.text_blob, text_begin[t], text_begin[t + 1], t)
                 run = 4 * t + kind - PREFIX
                 for k in range(text_at[run], text_at[run + 1]):
                     at = upper_bound(keys, a, b, hits[k])

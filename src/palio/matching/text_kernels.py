@@ -110,7 +110,13 @@ def resolve_text(
                     hits[count] = rank
                     count += 1
     ends[2] = count
-    exact = find(strings, sums[length], blob, begin, length)
+    return place_text(strings, blob, begin, end, sums[length])
+
+
+@borrowing
+def place_text(strings: Any, blob: Any, begin: int, end: int, h: Any) -> tuple[int, int]:
+    """The floor rank and place of a value with this hash."""
+    exact = find(strings, h, blob, begin, end - begin)
     if exact >= 0:  # no search: it would miss the cache at each step
         return exact, EXACT
     low, high = 0, len(strings.begin) - 1
@@ -138,6 +144,13 @@ def hits_max(strings: Any, length: int) -> int:
             parts += length - size + 1
     parts = min(parts, len(strings.uses))
     return len(strings.prefix_lengths) + len(strings.suffix_lengths) + parts
+
+
+@borrowing
+def put_in_place(strings: Any, texts: Any, blob: Any, begin: int, end: int, t: int) -> None:
+    """Look up only where text t lies among the operands, not which it holds: a fraction of all."""
+    h = hash_bytes(blob, begin, end)
+    texts.floor[t], texts.place[t] = place_text(strings, blob, begin, end, h)
 
 
 @borrowing
