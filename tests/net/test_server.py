@@ -312,6 +312,23 @@ def test_other_failures_end_the_broker(
     store.close()
 
 
+def test_a_read_that_fails_ends_the_broker_too(tmp_path: Path, cores: Cores) -> None:
+    """Even if the core takes the error for one of its client, and goes on."""
+
+    async def scene() -> None:
+        async with serving(configured(tmp_path), cores) as server:
+            cores.last._store._reader.close()  # type: ignore[attr-defined]
+            with pytest.raises(StoreFailed):
+                cores.last._store.get("x")
+            peer = await Peer.at(server.endpoint)
+            peer.say(Ping(1))
+            await peer.rest()
+            with pytest.raises(StoreFailed, match="cannot be used"):
+                await server.host.finished
+
+    run(scene())
+
+
 def test_too_many_connections_are_refused(tmp_path: Path, cores: Cores) -> None:
     async def scene() -> None:
         config = configured(tmp_path, "[limits]\nconnections = 2\n")
