@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from threading import Thread
 from typing import Annotated
 
 import typer
@@ -25,6 +26,9 @@ def broker(
         "human"
     ),
     level: Annotated[str, typer.Option(help=f"Least level: {', '.join(_LEVELS)}.")] = "info",
+    until_eof: Annotated[
+        bool, typer.Option("--until-eof", help="Stop when standard input ends, too.")
+    ] = False,
 ) -> None:
     """Run a broker until SIGTERM; SIGHUP reads identities and grants again.
 
@@ -54,4 +58,17 @@ def broker(
     from palio.net.server import run
 
     logs.start(log, getattr(logging, level.upper()))
-    run(settings, hosted)
+    _prepare_kernels()
+    run(settings, hosted, until_eof=until_eof)
+
+
+def _prepare_kernels() -> None:
+    """A broker that loaded or compiled them when it needs them would be silent for that long."""
+    from palio.matching import warmup
+    from palio.net.logs import told
+
+    if (reason := warmup.waiting()) is not None:
+        told(logging.INFO, reason)
+        warmup.warm()
+    else:
+        Thread(target=warmup.warm, daemon=True).start()
