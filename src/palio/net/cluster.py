@@ -187,10 +187,10 @@ class Cluster:
             raise PalioError(f"{name} runs already")
         path = self.folder / f"{name}.toml"
         path.write_text(self._config(name))
-        command = [sys.executable, "-m", "palio.cli", "broker", "--config", path, "--until-eof"]
+        command = [sys.executable, "-m", "palio.cli", "broker", "--config", str(path)]
         with (self.folder / f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                command,
+                [*command, "--until-eof"],
                 stdin=subprocess.PIPE,  # its end is how a broker sees that this process has gone
                 stdout=subprocess.DEVNULL,
                 stderr=log,
@@ -255,6 +255,12 @@ class Cluster:
             if maps and all(seen == maps[0] for seen in maps) and self._is_whole(maps[0]):
                 return maps[0]
             await asyncio.sleep(_LOOK_S)
+
+    async def watched(self) -> None:
+        """Wait for ever; raises if a broker ends that nobody stopped."""
+        while True:
+            self._check()
+            await asyncio.sleep(1.0)
 
     async def _map(self, name: str) -> tuple[Place, ...]:
         while not self._answers(name):

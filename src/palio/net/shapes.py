@@ -1,7 +1,7 @@
 """Shapes of small networks: who is linked with whom, by number from 0.
 
-    line  0 ─ 1 ─ 2       ring  a line whose ends meet       star  0 in the middle
-    tree  two children each, row by row                      mesh  all with all
+line  0 ─ 1 ─ 2       ring  a line whose ends meet       star  0 in the middle
+tree  two children each, row by row                      mesh  all with all
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SILENT_US = 2_000_000
 HOPS_MAX = 1000
+REASONS_MAX = 5
 _NO_TRAIL = b"\xc0"
 
 
@@ -149,9 +150,12 @@ class Explaining:
                 continue
             predicate = parse(fact.durable.predicate)
             if predicate.matches(message):
-                yield fact.name, (
-                    f"durable, at {fact.broker}: kept here until {fact.broker} has it; "
-                    f"{why(predicate, message)}"
+                yield (
+                    fact.name,
+                    (
+                        f"durable, at {fact.broker}: kept here until {fact.broker} has it; "
+                        f"{why(predicate, message)}"
+                    ),
                 )
             elif is_named(fact.name, subscription):
                 yield fact.name, f"durable, at {fact.broker}: not sent; {why(predicate, message)}"
@@ -159,9 +163,17 @@ class Explaining:
 
 def is_named(name: str, subscription: str) -> bool:
     """Is this the subscription that somebody calls so, with or without the identity before it?"""
-    return name == subscription or name.endswith(f"/{subscription}") and bool(subscription)
+    return bool(subscription) and (name == subscription or name.endswith(f"/{subscription}"))
 
 
 def why(predicate: Predicate, message: Message) -> str:
     """Why a predicate selects a message, or does not, in one line."""
-    return str(predicate.explain(message)).replace("\n", "; ")
+    verdicts = predicate.explain(message).filters
+    held = next((verdict for verdict in verdicts if verdict.holds), None)
+    if held is not None:
+        reasons = ", ".join(one.reason for one in held.deciding)
+        return f"{held.filter} holds" + (f": {reasons}" if reasons else "")
+    failed = [f"{v.deciding[0].constraint} fails: {v.deciding[0].reason}" for v in verdicts]
+    if len(failed) > REASONS_MAX:
+        failed[REASONS_MAX:] = [f"and {len(failed) - REASONS_MAX} other filters fail"]
+    return "; ".join(failed) or "it selects nothing"
