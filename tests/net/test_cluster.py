@@ -87,6 +87,9 @@ def test_a_message_outlives_its_broker(tmp_path: Path) -> None:
             assert all(place.reachable for place in await cluster.agreed())
             async with palio.connect(cluster.url("b1")) as ann:
                 assert await one(ann, "all") == 1
+            os.kill(cluster.process_id("b2"), signal.SIGKILL)
+            with pytest.raises(PalioError, match="broker b2 ended"):
+                await cluster.watched()
 
     asyncio.run(asyncio.wait_for(scene(), PATIENCE_S))
 

@@ -77,20 +77,18 @@ def broker(
     from palio.net.broker import hosted
 
     logs.start(log, getattr(logging, level.upper()))
-    _prepare_kernels()
+    # A broker that loads kernels when a batch needs them is silent for seconds: too long for links.
+    Thread(target=_prepare_kernels, daemon=True).start()
     server.run(settings, hosted, until_eof=until_eof)
 
 
 def _prepare_kernels() -> None:
-    """A broker that loaded or compiled them when it needs them would be silent for that long."""
     from palio.matching import warmup
     from palio.net.logs import told
 
     if (reason := warmup.waiting()) is not None:
         told(logging.INFO, reason)
-        warmup.warm()
-    else:
-        Thread(target=warmup.warm, daemon=True).start()
+    warmup.warm()
 
 
 # ---- the map
