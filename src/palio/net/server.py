@@ -189,7 +189,7 @@ def run(config: Config, make: MakeCore, *, until_eof: bool = False) -> None:
     so that no broker is left when that program is killed.
     """
     sys.setswitchinterval(_SWITCH_S)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_run(config, make, until_eof))
 
 
@@ -223,7 +223,7 @@ def _end_with_input(end: asyncio.Event) -> None:
         end.set()
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop
     except ImportError:
