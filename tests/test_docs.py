@@ -93,3 +93,11 @@ def test_every_module_is_on_the_map() -> None:
     for layer in (ROOT / "src" / "palio").iterdir():
         if layer.is_dir() and (layer / "__init__.py").exists():
             assert f"  {layer.name}/" in page, layer.name
+
+
+@pytest.mark.parametrize("layer", ["net", "protocol"])
+def test_every_module_of_the_network_is_in_its_list(layer: str) -> None:
+    page = (ROOT / "docs" / "concepts" / "network.md").read_text()
+    listed = set(re.findall(r"\w+", page[page.index("## The modules") :]))
+    modules = {path.stem for path in (ROOT / "src" / "palio" / layer).glob("*.py")}
+    assert modules - listed == {"__init__"}
