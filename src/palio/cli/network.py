@@ -85,10 +85,12 @@ def broker(
 def _prepare_kernels() -> None:
     from palio.matching import warmup
     from palio.net.logs import told
+    from palio.protocol import runs
 
     if (reason := warmup.waiting()) is not None:
         told(logging.INFO, reason)
     warmup.warm()
+    runs.warm()
 
 
 # ---- the map
@@ -184,6 +186,7 @@ def cluster_up(
     """Start a network of brokers on this machine, and stop it with Ctrl-C."""
     from palio.matching import warmup
     from palio.net.cluster import local_cluster
+    from palio.protocol import runs
 
     made = local_cluster(
         brokers, topology, chords=chords, routing=routing, port=port, data=data, tls=tls
@@ -191,6 +194,7 @@ def cluster_up(
     if warmup.waiting() is not None:  # once here, and not in each broker
         _announce_compiling()
         warmup.warm()
+        runs.warm()
 
     async def stay() -> None:
         say(f"palio: starting {brokers} brokers")

@@ -2,8 +2,8 @@
 
 b3
   ann/desk: durable, at b5: kept here until b5 has it; price < 500 holds ...
-└─▶ b2  (the way to those that do)
-     └─▶ b1  (the way to those that do)
+└─▶ b2  (the way to brokers that want it)
+     └─▶ b1  (the way to brokers that want it)
             bob/c1#1: price < 500 holds ...
 """
 

@@ -88,7 +88,9 @@ class Explaining:
         sends = self._sends(asked, message)
         delivers = broker.clients.reasons(message, asked.subscription)
         reason = (
-            "it wants the message" if broker.settings.is_forwarding else "the way to those that do"
+            "it wants the message"
+            if broker.settings.is_forwarding
+            else "the way to brokers that want it"
         )
         hop = Hop(
             broker.name,
