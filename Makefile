@@ -86,7 +86,7 @@ $(STAMP): $(BIN)/uv requirements.txt pyproject.toml
 	@printf '%s\n' "$(CURDIR)" > $(STAMP)
 
 # Kernels are compiled into each other: a change in any of these files makes all anew.
-$(WARM): $(STAMP) $(wildcard src/palio/matching/*.py)
+$(WARM): $(STAMP) $(wildcard src/palio/matching/*.py src/palio/protocol/*kernels.py)
 	@$(BIN)/palio warm
 	@touch $(WARM)
 

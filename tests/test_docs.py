@@ -68,9 +68,36 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tests_that_are_named_exist(page: Path) -> None:
+    for file, names in re.findall(r"`(tests/[\w/]+\.py)::([\w:]+)`", page.read_text()):
+        found = (ROOT / file).read_text()
+        *classes, test = names.split("::")
+        assert f"def {test}(" in found, names
+        assert all(f"class {name}" in found for name in classes), names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_configurations_are_read(page: Path, tmp_path: Path) -> None:
+    from palio.net.config import read
+
+    for block in re.findall(r"```toml\n(\[broker\].*?)```", page.read_text(), re.DOTALL):
+        path = tmp_path / "broker.toml"
+        path.write_text(block)
+        assert list(read(path).warnings()) == []
+
+
 def test_every_module_is_on_the_map() -> None:
     """ARCHITECTURE.md names the layers that exist."""
     page = (ROOT / "ARCHITECTURE.md").read_text()
     for layer in (ROOT / "src" / "palio").iterdir():
         if layer.is_dir() and (layer / "__init__.py").exists():
             assert f"  {layer.name}/" in page, layer.name
+
+
+@pytest.mark.parametrize("layer", ["net", "protocol"])
+def test_every_module_of_the_network_is_in_its_list(layer: str) -> None:
+    page = (ROOT / "docs" / "concepts" / "network.md").read_text()
+    listed = set(re.findall(r"\w+", page[page.index("## The modules") :]))
+    modules = {path.stem for path in (ROOT / "src" / "palio" / layer).glob("*.py")}
+    assert modules - listed == {"__init__"}

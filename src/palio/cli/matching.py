@@ -52,9 +52,11 @@ def match(
 def warm() -> None:
     """Compile the kernels now, so that no other command has to: after installing, in an image."""
     from palio.matching import warmup
+    from palio.protocol import runs
 
     _announce_compiling()
     warmup.warm()
+    runs.warm()
 
 
 @app.command()

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from palio.protocol import run_kernels
-from palio.protocol.frames import Limits
+from palio.protocol.frames import Limits, Publish, letter_frame
 from palio.protocol.run_kernels import BODY, END, TEXT
 from palio.routing.data_path import Matches
 
@@ -109,3 +109,16 @@ def deliver(run: Run, publisher: bytes, matches: Matches, lines: Lines, credits:
 
 def packed(publisher: str) -> bytes:
     return msgspec.msgpack.encode(publisher)
+
+
+def warm() -> None:
+    """Load these kernels, or compile them, by one message: a broker that did so later would stop."""
+    from palio.matching.table import ForwardingTable
+
+    run, _ = scan(letter_frame(Publish(1, 1, False), b'{"x":1}', b""), 0, Limits())
+    assert run is not None
+    batch = pa.record_batch([run.attributes()], ["message"])
+    lists = ForwardingTable.compile({"a": "TRUE"}).forward_batch(batch, json="message", ids=True)
+    matches = Matches(lists.offsets.to_numpy(), lists.values.to_numpy(), ["a"])
+    lines = Lines([0], np.array([[0, 1, 0]], np.int64))
+    deliver(run, packed("p"), matches, lines, np.ones(1, np.int64))
