@@ -97,6 +97,32 @@ def test_a_message_for_an_absent_broker_waits() -> None:
     assert ann.got(id) == [{"x": x} for x in range(1, 5)]
 
 
+def test_a_broker_that_never_comes_back_is_forgotten() -> None:
+    exchange = network(RING)
+    ann, bob = exchange.client("a", "ann"), exchange.client("c", "bob")
+    ann.session.subscribe("x > 0", durable="all")
+    exchange.run()
+    bob.session.forget("a")
+    exchange.run()
+    assert len(bob.heard(Refused)) == 1  # it is there
+    exchange.disconnect(ann)
+    exchange.crash("a")
+    exchange.advance(1_000_000)
+    bob.publish({"x": 1})
+    exchange.run()
+    assert exchange.brokers["c"].deposit.statistics().backlogs == {"a": 1}
+    bob.session.forget("a")
+    exchange.advance(1_000_000)
+    for name in "bcde":
+        broker = exchange.brokers[name]
+        assert not list(broker.landscape.durables())
+        assert not any(broker.deposit.statistics().backlogs.values())
+    for name in "bcd":  # and it stays so after a restart
+        exchange.crash(name)
+        exchange.start(name)
+        assert not list(exchange.brokers[name].landscape.durables())
+
+
 def test_a_ring_heals() -> None:
     exchange = network(RING)
     ann, bob = exchange.client("a", "ann"), exchange.client("b", "bob")

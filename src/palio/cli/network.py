@@ -131,6 +131,27 @@ def topology(
 
 
 @app.command()
+def forget(
+    broker: Annotated[str, typer.Argument(help="The name of a broker that is away.")],
+    url: Url = URL,
+    token: Token = None,
+    authority: Authority = None,
+    certificate: Certificate = None,
+    key: Key = None,
+    wait: Wait = 0.0,
+) -> None:
+    """Say that a broker is gone for good: nothing waits for its subscriptions any more."""
+    way = Way(url, token, authority, certificate, key, wait)
+
+    async def say() -> None:
+        async with way.client() as client:
+            await client.forget(broker)
+        print(f"{broker} is forgotten: its durable subscriptions have ended")
+
+    run(say())
+
+
+@app.command()
 def explain(
     message: Annotated[str, typer.Argument(help="The attributes, as a JSON object.")],
     subscription: Annotated[

@@ -380,5 +380,9 @@ class Client:
         """The network as the broker sees it."""
         return self._loop.call(self._client.topology())
 
+    def forget(self, broker: str) -> None:
+        """Say that a broker which is away will never come back. For operators."""
+        self._loop.call(self._client.forget(broker))
+
     def __repr__(self) -> str:
         return repr(self._client)

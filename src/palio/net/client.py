@@ -332,6 +332,12 @@ class Client:
         assert isinstance(answer, Shown)
         return answer.places
 
+    async def forget(self, broker: str) -> None:
+        """Say that a broker which is away will never come back: its subscriptions end, and the
+        messages that wait for it go. For operators."""
+        self._connection.check()
+        await self._connection.ask(self._session.forget(broker))
+
     def __repr__(self) -> str:
         return f"<client {self.name} of {self._connection.address}>"
 

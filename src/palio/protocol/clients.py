@@ -35,6 +35,7 @@ from palio.protocol.words import (
     Durable,
     Ended,
     Explain,
+    Forget,
     Hello,
     Quench,
     Refused,
@@ -180,7 +181,7 @@ class Clients:
         elif isinstance(word, Subscribe | Unsubscribe | Advertise | Unadvertise):
             self._broker.traffic.flush()
             self._answer(client, word)
-        elif isinstance(word, Quench | Explain | Show):
+        elif isinstance(word, Quench | Explain | Show | Forget):
             self._answer(client, word)
         else:
             raise BrokenFrame(f"{type(word).__name__} is nothing that a client says")
@@ -188,7 +189,7 @@ class Clients:
     def _answer(
         self,
         client: _Client,
-        word: Subscribe | Unsubscribe | Advertise | Unadvertise | Quench | Explain | Show,
+        word: Subscribe | Unsubscribe | Advertise | Unadvertise | Quench | Explain | Show | Forget,
     ) -> None:
         link = client.link.number
         say = self._broker.output.say
@@ -209,6 +210,11 @@ class Clients:
                 say(link, Done(word.id))
                 self._quench_us = self._broker.now_us
                 self.wake(self._broker.now_us)
+            elif isinstance(word, Forget):
+                assert client.link.identity is not None
+                check_admin(client.link.identity, "forget a broker")
+                self._broker.neighbours.forget(word.broker)
+                say(link, Done(word.id))
             elif isinstance(word, Explain):
                 self.explaining.begin(client.link, word)
             else:

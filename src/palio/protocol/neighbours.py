@@ -172,8 +172,7 @@ class Neighbours:
             for fact in heard.added:
                 self._learn(fact)
             if heard.removed or heard.added:
-                kept = broker.landscape.facts(state.broker)
-                broker.store.put(f"{_KNOWN}{state.broker}", msgspec.msgpack.encode(kept))
+                self._keep(state.broker)
         if missing:
             broker.output.say(link.number, Missing(tuple(missing)))
         if news:
@@ -201,6 +200,20 @@ class Neighbours:
         broker.traffic.flush()
         broker.traffic.remove(fact.broker, fact.name, predicate.filters)
         broker.deposit.unlearn(fact.broker, fact.name, broker.now_us)
+
+    def forget(self, name: str) -> None:
+        """An operator says that a broker is gone for good."""
+        broker = self._broker
+        state, facts = broker.landscape.forget(name, broker.now_us)
+        for fact in facts:
+            self._unlearn(fact)
+        self._keep(name)
+        self._flood(States((state,)))
+
+    def _keep(self, name: str) -> None:
+        """The durable subscriptions of a broker outlive a restart of this one."""
+        kept = self._broker.landscape.facts(name)
+        self._broker.store.put(f"{_KNOWN}{name}", msgspec.msgpack.encode(kept))
 
     # ---- a turn
 

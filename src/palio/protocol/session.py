@@ -326,6 +326,12 @@ class Session:
         self._ask(word)
         return word.id
 
+    def forget(self, broker: str) -> int:
+        """Say that a broker is gone for good; Done or Refused answers."""
+        word = words.Forget(next(self._ids), broker)
+        self._ask(word)
+        return word.id
+
     def withdraw(self, id: int) -> None:
         """Nobody waits for the answer to this request any more."""
         self._requests.pop(id, None)

@@ -5,7 +5,7 @@
     Subscribe, Unsubscribe, Acknowledge, Credit    Subscribed, Unsubscribed, Ended, Occurred
     (messages: PUBLISH)                            Published, Rejected; (messages: DELIVER)
     Advertise, Unadvertise, Quench                 Done, Wanted
-    Explain, Show                                  Explained, Shown
+    Explain, Show, Forget                          Explained, Shown, Done
     any request                                    Refused
 
     broker ◀──▶ broker
@@ -163,6 +163,13 @@ class Show(_Word, frozen=True):
     """The network as this broker sees it."""
 
     id: Number
+
+
+class Forget(_Word, frozen=True):
+    """A broker that is away is gone for good: no message waits for its subscriptions any more."""
+
+    id: Number
+    broker: str
 
 
 # ---- answers of brokers
@@ -360,6 +367,7 @@ Word: TypeAlias = (
     | Quench
     | Explain
     | Show
+    | Forget
     | Subscribed
     | Unsubscribed
     | Ended
