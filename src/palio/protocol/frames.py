@@ -171,7 +171,7 @@ class Frames:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        """May be replaced between two calls: more is allowed to those who said who they are."""
+        """May be replaced after each word: more is allowed to those who said who they are."""
         self._rest = bytearray()  # the beginning of a frame: it grows in place, however it is cut
         self._needed = 0  # so many bytes before it is worth a look
 
@@ -203,6 +203,8 @@ class Frames:
                 yield _letter(kind, data, at + _SIZE.size, stop, limits)
             else:
                 yield _word(data[at + _SIZE.size : stop], limits)
+                limits = self.limits
+                size_max = limits.frame
             at = stop
         self._rest += data[at:]
 
