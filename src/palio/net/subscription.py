@@ -14,7 +14,7 @@ from palio.errors import RefusedByBroker, SubscriptionEnded
 from palio.net.connection import Connection
 from palio.net.inbox import Ended, Inbox
 from palio.net.notes import Received
-from palio.protocol.frames import Letter
+from palio.protocol.frames import Deliver, Letter
 from palio.protocol.words import Item
 
 log = logging.getLogger("palio.client")
@@ -68,6 +68,10 @@ class _Incoming(Generic[Out]):
     def _make(self, item: Any) -> Out:
         raise NotImplementedError
 
+    def _is_paid(self, item: Any) -> bool:
+        """Credit pays for it; otherwise an acknowledgement does."""
+        return True
+
     async def ready(self) -> None:
         """Wait until the broker has taken it; raises RefusedByBroker with its reason if it does not."""
         if self._inbox.failure is not None and not isinstance(self._inbox.failure, Ended):
@@ -101,7 +105,7 @@ class _Incoming(Generic[Out]):
 
     def _pop(self) -> Out:
         item = self._inbox.items.popleft()
-        self._taken += 1
+        self._taken += self._is_paid(item)
         if self._taken * 2 >= self._credit:
             self._pay()
         return self._make(item)
@@ -195,6 +199,9 @@ class Subscription(_Incoming[Note]):
 
     def _make(self, item: Letter) -> Note:
         return Note(self, *item)
+
+    def _is_paid(self, item: Letter) -> bool:
+        return not (isinstance(item.header, Deliver) and item.header.position)
 
     def _acknowledge(self, position: int) -> None:
         self._check_open()

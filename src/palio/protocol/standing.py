@@ -20,7 +20,7 @@ from palio.protocol.receipts import Receipts
 class Standing:
     """What is kept of one subscription."""
 
-    __slots__ = ("_allowed", "_receipts", "_waiting", "_word", "forget", "is_leaving")
+    __slots__ = ("_allowed", "_receipts", "_waiting", "_word", "forget", "is_held", "is_leaving")
 
     def __init__(self, word: words.Subscribe, receipts_max: int) -> None:
         memory = max(receipts_max, 4 * word.credit)
@@ -28,8 +28,14 @@ class Standing:
         self._receipts = Receipts(memory) if word.durable else None
         self._waiting = 0
         self._allowed = word.credit
+        self.is_held = False
+        """The broker has yet to be asked: it is about to forget one of the same name."""
         self.is_leaving = False
         self.forget = False
+
+    @property
+    def durable(self) -> str:
+        return self._word.durable
 
     @property
     def must_return(self) -> bool:
@@ -43,8 +49,14 @@ class Standing:
     @property
     def is_due(self) -> bool:
         """There is something to tell the broker."""
-        if self._receipts is not None:
-            return self._receipts.is_due
+        return self._is_acknowledging or self._is_paying
+
+    @property
+    def _is_acknowledging(self) -> bool:
+        return self._receipts is not None and self._receipts.is_due
+
+    @property
+    def _is_paying(self) -> bool:
         return self._owed * 2 >= self._word.credit
 
     @property
@@ -54,7 +66,7 @@ class Standing:
 
     def admit(self, header: Deliver) -> bool:
         """A message came. False: the application has had it."""
-        if self._receipts is not None:
+        if self._receipts is not None and header.position:
             return self._receipts.is_new(header.position, header.number)
         self.admit_live()
         return True
@@ -65,26 +77,28 @@ class Standing:
         self._allowed -= 1
 
     def consume(self, count: int) -> None:
-        """The application has taken so many messages."""
-        if self._receipts is None:
-            self._waiting -= count
+        """The application has taken so many messages that nobody acknowledges."""
+        self._waiting -= count
 
     def acknowledge(self, position: int) -> None:
         """The application is done with a message."""
         if self._receipts is not None:
             self._receipts.acknowledge(position)
 
-    def take(self) -> words.Acknowledge | words.Credit:
+    def take(self) -> list[words.Acknowledge | words.Credit]:
         """What is due; it counts as said."""
-        if self._receipts is not None:
-            return words.Acknowledge(self._word.id, self._receipts.take())
-        owed = self._owed
-        self._allowed += owed
-        return words.Credit(self._word.id, owed)
+        found: list[words.Acknowledge | words.Credit] = []
+        if self._receipts is not None and self._is_acknowledging:
+            found.append(words.Acknowledge(self._word.id, self._receipts.take()))
+        if self._is_paying:
+            found.append(words.Credit(self._word.id, self._owed))
+            self._allowed += self._owed
+        return found
 
     def restated(self) -> words.Subscribe:
         """For a new connection: what waits here is not to come on top of the credit."""
         if self._receipts is not None:
+            self._allowed = self._word.credit  # what waits is paid for later
             return self._word
         self._allowed = max(1, self._word.credit - self._waiting)
         return msgspec.structs.replace(self._word, credit=self._allowed)
