@@ -63,10 +63,10 @@ class Deposit:
         self._sweep_us = now_us + self._bounds.sweep_us
         self._ways: dict[tuple[tuple[str, str], ...], Ways] = {}
         # news of subscriptions since the last seal
-        self._created: list[str] = []
+        self._created: list[Known] = []
         self._ended: list[Ended] = []
         # commits under way, and what goes out at the next take
-        self._under_way: deque[tuple[Sealed, list[str], list[Ended]]] = deque()
+        self._under_way: deque[tuple[Sealed, list[Known], list[Ended]]] = deque()
         self._ready: dict[Queue | Outbound, None] = {}
         self._answers: dict[str, int] = {}
         self._got: dict[Inbound, None] = {}
@@ -251,7 +251,7 @@ class Deposit:
     ) -> None:
         """Make a subscription here; others may learn of it when it comes out of `take`."""
         if self._add(Fact(self.broker, name, durable, full, None), matching, now_us):
-            self._created.append(name)
+            self._created.append(self._vault.known[self.broker, name])
 
     def remove(self, name: str, now_us: int) -> None:
         """End a subscription here for good."""
@@ -310,9 +310,13 @@ class Deposit:
         self._forget(known)
         self._ready.pop(queue, None)
         self._counts.dropped += queue.dropped
-        if queue.name in self._created:
-            self._created.remove(queue.name)
-        self._ended.append(Ended(queue.name, reason, consumers))
+        if known in self._created:
+            self._created.remove(known)
+        self._ended.append(Ended(queue.name, reason, consumers, known.fact.durable.version))
+
+    def has(self, name: str) -> bool:
+        """Is there such a subscription here?"""
+        return (self.broker, name) in self._vault.known
 
     # ---- consumers
 
@@ -387,7 +391,10 @@ class Deposit:
             for row, number in sealed.publishers:
                 row.safe = number
                 self._answers[row.name] = number
-            self._safe_created += created
+            # one that was ended meanwhile, and perhaps made anew, is not the one that is safe
+            self._safe_created += [
+                k.fact.name for k in created if self._vault.known.get(k.key) is k
+            ]
             self._safe_ended += ended
 
     def take(self, now_us: int) -> Outgoing:
@@ -405,7 +412,7 @@ class Deposit:
         outgoing = Outgoing(
             list(self._answers.items()),
             [Got(i.origin, i.epoch, self.broker, i.stored) for i in self._got if i.stored],
-            [(read(position), tuple(carries[position])) for position in sorted(carries)],
+            [(read(position), tuple(targets)) for position, targets in carries.items()],
             deliveries,
             self._safe_created,
             self._safe_ended,
@@ -458,6 +465,7 @@ class Deposit:
                 self._counts.retries += 1
                 self._ready[stream] = None
         if self._lazy_us is not None and now_us >= self._lazy_us:
+            self._lazy_us = None  # the next seal does it, which may have to wait for a commit
             self._is_settling = True
         if now_us >= self._sweep_us:
             self._sweep_us = now_us + self._bounds.sweep_us
