@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from palio.protocol import outgoing
+from palio.protocol.outgoing import Publication
 from palio.protocol.deposit import Deposit
 from palio.protocol.frames import (
     BEFORE_HELLO,
@@ -148,10 +148,10 @@ def test_a_stream_goes_in_its_own_order() -> None:
         deposit.committed(ticket, 1000)
 
     for number in range(1, 5):
-        deposit.publish("ann/1", [outgoing.Letter(number, 0, b"{}", b"")], [()], 1000)
+        deposit.publish("ann/1", [Publication(number, 0, b"{}", b"")], [()], 1000)
     commit()
     deposit.learn("b", "new", Durable("", 2000, 1), lambda texts: [True] * len(texts), 1000)
-    deposit.publish("ann/1", [outgoing.Letter(5, 0, b"{}", b"")], [keys], 1000)
+    deposit.publish("ann/1", [Publication(5, 0, b"{}", b"")], [keys], 1000)
     deposit.learn("b", "old", Durable("", 0, 2), lambda texts: [True] * len(texts), 1000)
     commit()
     deposit.reachable(["b"], 1000)

@@ -67,6 +67,9 @@ class Neighbours:
         broker = self._broker
         known = self._links.get(name)
         if known is not None:
+            if self._is_preferred(known, link, name):
+                broker.hang_up(link, f"broker {broker.name!r} keeps the connection that it has")
+                return
             broker.hang_up(known, f"broker {name!r} has a newer connection")
         link.name, link.pending = name, None
         link.credit = broker.settings.link_credit
@@ -77,6 +80,14 @@ class Neighbours:
         if broker.settings.is_forwarding:
             broker.traffic.flush()
             broker.live.join(peer_of(name))
+
+    def _is_preferred(self, known: Link, new: Link, name: str) -> bool:
+        """Does the older connection stay? When both ends have dialled at once, both keep what the
+        smaller name has dialled; else the newer one tells that the older is dead."""
+        is_crossed = (known.dialled is None) != (new.dialled is None)
+        mine_first = self._broker.name < name
+        is_fresh = self._broker.now_us - known.heard_us < self._broker.settings.keepalive_us
+        return is_crossed and is_fresh and (known.dialled is not None) is mine_first
 
     def leave(self, link: Link) -> None:
         if self._links.get(link.name) is not link:
@@ -96,7 +107,7 @@ class Neighbours:
         link = self._links.get(name)
         if link is None:
             return False
-        if link.credit > 0:
+        if link.credit > 0 and not link.is_pressed:
             link.credit -= 1
             self._broker.output.write(link.number, frame)
             return True
@@ -113,7 +124,7 @@ class Neighbours:
         link = self._links.get(name)
         if link is None:
             return False
-        if link.credit > 0:
+        if link.credit > 0 and not link.is_pressed:
             link.credit -= 1
             self._broker.output.write(link.number, frame)
             return True
@@ -122,6 +133,11 @@ class Neighbours:
             return False
         carrying.append(frame)
         return True
+
+    def press(self, link: Link, pressed: bool) -> None:
+        """While a link is pressed, messages wait as they do without credit; words do not."""
+        link.is_pressed = pressed
+        self._pay(link, 0)
 
     def say(self, name: str, word: Word) -> None:
         link = self._links.get(name)
@@ -155,7 +171,7 @@ class Neighbours:
     def _pay(self, link: Link, count: int) -> None:
         link.credit += count
         for waiting in (self._carrying[link.name], self._waiting[link.name]):
-            while link.credit > 0 and waiting:
+            while link.credit > 0 and waiting and not link.is_pressed:
                 link.credit -= 1
                 self._broker.output.write(link.number, waiting.popleft())
 

@@ -57,6 +57,7 @@ class Queue:
         self.line = line
         self.bytes = 0
         self.dropped = 0
+        self.has_dropped = False  # since its head was put
         self._journal = journal
         self._bounds = bounds
         self._safe = line.next
@@ -96,11 +97,6 @@ class Queue:
             and self.bytes < self._bounds.queue_bytes * 7 / 8
         )
 
-    @property
-    def is_waiting(self) -> bool:
-        """Something may go, and somebody takes it."""
-        return bool(self._turn) and (bool(self._back) or self._sent < self._safe)
-
     def push(self, position: int, size: int) -> None:
         """Take a message; its reference is counted already."""
         line = self.line
@@ -111,6 +107,7 @@ class Queue:
             while len(line.entries) > 1 and self.is_over:
                 self._remove(line.lowest())
                 self.dropped += 1
+                self.has_dropped = True
 
     def commit(self, next: int) -> None:
         """Entries before this number are safe."""
@@ -124,10 +121,14 @@ class Queue:
         self.pay(key, credit)
 
     def pay(self, key: Hashable, credit: int) -> None:
+        """More messages for a consumer; negative: fewer."""
         consumer = self._consumers[key]
-        if consumer.credit <= 0 < consumer.credit + credit:
+        before, after = consumer.credit, consumer.credit + credit
+        consumer.credit = after
+        if before <= 0 < after:
             self._turn.append(consumer)
-        consumer.credit += credit
+        elif after <= 0 < before:
+            self._turn.remove(consumer)
 
     def detach(self, key: Hashable) -> None:
         """A consumer left: what it did not acknowledge goes to others, or to it when it is back."""

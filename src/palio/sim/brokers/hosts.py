@@ -21,7 +21,7 @@ SLOW_COMMIT_US = (20_000, 300_000)
 REDIAL_US = (100_000, 600_000)
 WAKES_MAX = 2_000
 """In a second: more is a loop."""
-EXPECTED = ("nothing was heard", "has a newer connection", "the other end said", "too many durable")
+EXPECTED = ("nothing was heard", "has a newer connection", "keeps the connection", "the other end said", "too many durable")
 """Why a broker may close a connection here; everybody speaks the protocol well."""
 
 
