@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from palio.protocol.outgoing import Publication
+from palio.protocol.bounds import Bounds
 from palio.protocol.deposit import Deposit
 from palio.protocol.frames import (
     BEFORE_HELLO,
@@ -20,6 +21,7 @@ from palio.protocol.words import (
     Durable,
     Ended,
     Ping,
+    Refused,
     Subscribe,
     Subscribed,
     Unsubscribe,
@@ -109,6 +111,26 @@ def test_a_forgotten_subscription_is_said_to_be_gone_when_that_is_safe() -> None
     assert ann.link in effects.writes
     assert not list(broker.landscape.durables())
     assert len(effects.writes) == 2, "the neighbour hears of it in the same turn"
+
+
+def test_a_subscription_that_begins_with_too_much_is_refused() -> None:
+    exchange = Exchange()
+    exchange.add("a", bounds=Bounds(queue=2))
+    ann = exchange.client("a", "ann")
+    for x in range(3):
+        ann.publish({"x": x})
+    exchange.run()
+    ann.session.subscribe("x >= 0", durable="d", since=0, full="end")
+    exchange.run()
+    (refused,) = ann.heard(Refused)
+    assert "more messages waited" in refused.reason  # type: ignore[union-attr]
+    assert not list(exchange.brokers["a"].landscape.durables())
+    exchange.advance(1)
+    new = ann.session.subscribe("x >= 0", durable="d", full="end")
+    exchange.run()
+    ann.publish({"x": 7})
+    exchange.run()
+    assert ann.got(new) == [{"x": 7}]
 
 
 def test_a_link_with_little_room_takes_the_first_of_a_stream() -> None:

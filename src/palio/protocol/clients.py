@@ -286,6 +286,9 @@ class Clients:
             self._version = max(self._version + 1, broker.now_us)
             durable = Durable(str(predicate), since, self._version)
             self._create(name, durable, _full(word.full, broker.settings.full))
+            if not broker.deposit.has(name):
+                self._drop(name)
+                raise PalioError("more messages waited for it from the past than its bound allows")
             self._awaiting[name] = []
         for other in self._sharing(name) if not word.group else []:
             broker.output.say(other[0], Ended(other[1], "another client has taken it over"))

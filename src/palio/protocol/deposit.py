@@ -248,9 +248,14 @@ class Deposit:
     def create(
         self, name: str, durable: Durable, full: Full, matching: Matching, now_us: int
     ) -> None:
-        """Make a subscription here; others may learn of it when it comes out of `take`."""
+        """Make a subscription here; others may learn of it when it comes out of `take`.
+
+        It may have ended at once (`has`), when more waits for it than may.
+        """
         if self._add(Fact(self.broker, name, durable, full, None), matching, now_us):
-            self._created.append(self._vault.known[self.broker, name])
+            known = self._vault.known.get((self.broker, name))
+            if known is not None:
+                self._created.append(known)
 
     def remove(self, name: str, now_us: int) -> None:
         """End a subscription here for good."""

@@ -30,6 +30,14 @@ EXPECTED = (
 """Why a connection may end here."""
 
 
+TOO_MANY = "waited"
+"""Part of the reason why a subscription ends when its queue is too long."""
+
+
+def _is_over(word: Ended | Refused) -> bool:
+    return isinstance(word, Ended) or TOO_MANY in word.reason
+
+
 class Application(Sleeper):
     def __init__(
         self, plan: ClientPlan, network: Network, random: Random, host: Host, judge: Judge,
@@ -186,11 +194,13 @@ class Application(Sleeper):
             elif isinstance(one, Subscribed) and one.id in self.wants:
                 want, now_us = self.wants[one.id], self._clock.now_us
                 self._judge.subscribed(self.place, one.id, want, self._host.place, now_us)
-            elif isinstance(one, Ended) and one.id in self.wants:
+            elif isinstance(one, Ended | Refused) and _is_over(one) and one.id in self.wants:
                 self._note(f"{self.place} heard {one}")
                 want = self.wants.pop(one.id)
+                if "forgotten" in one.reason:
+                    self._judge.forgotten(self.place, one.id, want)
                 self._judge.left(self.place, want)
-                if "waited" in one.reason:
+                if TOO_MANY in one.reason:
                     self._judge.ended(want)
             elif isinstance(one, Refused | Rejected):
                 raise Violation("refused", f"{self.place} heard {one}")

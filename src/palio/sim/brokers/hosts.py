@@ -44,6 +44,7 @@ class Host(Sleeper):
         self._links: dict[int, int] = {}  # of wires
         self._last_link = 0
         self._wakes = (0, 0)  # which second, how many
+        self._is_doomed = False
 
     @property
     def is_up(self) -> bool:
@@ -63,15 +64,26 @@ class Host(Sleeper):
             for name in self._dials:
                 self.after(random.randint(0, 50_000), lambda name=name: self._dial(name))
 
+    def restart(self) -> None:
+        if self._is_doomed:
+            self.crash(is_silent=False)
+        self.start()
+
+    def doom(self) -> None:
+        """Die in the middle of the next commit."""
+        self._is_doomed = True
+
     def crash(self, is_silent: bool) -> None:
-        """Lose the memory, and what was not committed. `is_silent`: the power is gone too, so
-        nobody hears of it."""
+        """Lose the memory, and what was not committed. What was written arrives still, unless
+        `is_silent`: then the power is gone too, and nobody hears of it."""
+        self._is_doomed = False
         if self.core is None:
             return
         self.core = None
         self._die()
         for wire in list(self._wires.values()):
-            wire.cut(is_silent)
+            if is_silent:
+                wire.cut(is_silent=True)
             wire.close(self)
         self._wires.clear()
         self._links.clear()
@@ -149,8 +161,11 @@ class Host(Sleeper):
         if effects.commit is not None:
             ticket = effects.commit
             self.disk.begin()
-            span_us = SLOW_COMMIT_US if self._random.random() < 0.03 else COMMIT_US
-            self.after(self._random.randint(*span_us), lambda: self._committed(ticket))
+            is_slow = self._is_doomed or self._random.random() < 0.03
+            lasts_us = self._random.randint(*(SLOW_COMMIT_US if is_slow else COMMIT_US))
+            self.after(lasts_us, lambda: self._committed(ticket))
+            if self._is_doomed:
+                self.after(self._random.randrange(lasts_us), lambda: self.crash(is_silent=False))
         self.set_timer(core.deadline_us)
 
     def _committed(self, ticket: int) -> None:

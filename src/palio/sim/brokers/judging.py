@@ -76,6 +76,12 @@ class Judge:
             if not want.durable and not desk.members:
                 self.ended(want)
 
+    def forgotten(self, client: str, id: int, want: Want) -> None:
+        """A client hears that another member has forgotten the desk, perhaps long after it did."""
+        desk = self.desks.get(want.desk)
+        if desk is not None and desk.members.get(client) == id:
+            self.ended(want)
+
     def ended(self, want: Want) -> None:
         desk = self.desks.pop(want.desk, None)
         if desk is not None:

@@ -56,7 +56,7 @@ class Sending(msgspec.Struct, frozen=True):
     durable: bool
 
 
-Argument: TypeAlias = Want | Sending | str | bool | None
+Argument: TypeAlias = Want | Sending | str | None
 
 
 class Operation(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class Operation(msgspec.Struct, frozen=True):
     who: str
     """A client or a broker, or where a link begins."""
     argument: Argument = None
-    """A desk, the other end of a link, or (crash) whether it is silent."""
+    """A desk, the other end of a link, or how a broker crashes: now, silently, in a commit."""
 
     def __str__(self) -> str:
         argument = self.argument
@@ -74,7 +74,7 @@ class Operation(msgspec.Struct, frozen=True):
         elif isinstance(argument, Want):
             said = msgspec.structs.asdict(argument)
             argument = " ".join(f"{name}={value}" for name, value in said.items() if value)
-        return f"{self.who} {self.verb}" + (f" {argument}" if argument not in (None, False) else "")
+        return f"{self.who} {self.verb}" + (f" {argument}" if argument is not None else "")
 
 
 class Edge(msgspec.Struct, frozen=True):

@@ -36,6 +36,7 @@ PREDICATES = (
     "x < 3", "x >= 5", "x > 1 AND s = 'a'", "s = 'b' OR x = 7", "x != 4", "s LIKE 'a%'", "x >= 0",
     "x BETWEEN 2 AND 6 AND s != 'b'",
 )  # fmt: skip
+IN_COMMIT = ("in a commit",) * 3
 WORDS = ("a", "ab", "b")
 
 
@@ -225,7 +226,7 @@ class _Drawing:
         lasts_us = random.choice((100_000, 2_000_000, 9_000_000))
         end_us = time_us + random.randrange(lasts_us)
         if fault == "crash":
-            self._add(time_us, Verb.CRASH, broker, random.random() < 0.3)
+            self._add(time_us, Verb.CRASH, broker, random.choice(("now", "silently", *IN_COMMIT)))
             self._add(end_us, Verb.RESTART, broker)
         elif fault == "cut":
             self._add(time_us, Verb.CUT, *link)

@@ -163,9 +163,10 @@ class BrokerWorld:
                 application.disconnect()
         if verb is Verb.CRASH and self.hosts[who].is_up:
             self.totals.crashes += 1
-            self.hosts[who].crash(bool(argument))
+            host = self.hosts[who]
+            host.doom() if argument == "in a commit" else host.crash(argument == "silently")
         elif verb is Verb.RESTART:
-            self.hosts[who].start()
+            self.hosts[who].restart()
         elif verb in (Verb.FREEZE, Verb.THAW):
             sleeper = self.hosts.get(who) or self.applications[who]
             sleeper.freeze() if verb is Verb.FREEZE else sleeper.thaw()
@@ -188,7 +189,7 @@ class BrokerWorld:
         self._note("heal")
         self._network.rejoin_all()
         for host in self.hosts.values():
-            host.start()
+            host.restart()
             host.thaw()
         for application in self.applications.values():
             application.thaw()
