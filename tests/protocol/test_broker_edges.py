@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from palio.protocol.outgoing import Publication
 from palio.protocol.bounds import Bounds
 from palio.protocol.deposit import Deposit
 from palio.protocol.frames import (
@@ -15,6 +14,7 @@ from palio.protocol.frames import (
     letter_frame,
     word_frame,
 )
+from palio.protocol.outgoing import Publication
 from palio.protocol.session import Session
 from palio.protocol.words import (
     VERSION,

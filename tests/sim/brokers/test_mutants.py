@@ -128,12 +128,11 @@ def test_a_message_that_loses_names_on_its_way_is_caught(monkeypatch: Patch) -> 
     caught("lost")
 
 
-def test_a_split_that_goes_to_one_hop_only_is_harmless_but_slow_sending_is_caught(
-    monkeypatch: Patch,
-) -> None:
-    """An origin that never sends again."""
+def test_an_origin_that_never_sends_again_is_caught(monkeypatch: Patch) -> None:
     monkeypatch.setattr(Outbound, "wake", lambda self, now_us: False)
-    monkeypatch.setattr(Outbound, "reach", lambda self, is_reachable: _set_reach(self, is_reachable))
+    monkeypatch.setattr(
+        Outbound, "reach", lambda self, is_reachable: _set_reach(self, is_reachable)
+    )
     caught("restless")
 
 
@@ -160,7 +159,9 @@ def test_a_replay_that_is_left_out_is_caught(monkeypatch: Patch) -> None:
 
 
 def test_a_client_that_forgets_its_receipts_is_caught(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(Receipts, "is_new", lambda self, position, number: _is_new(self, position, number))
+    monkeypatch.setattr(
+        Receipts, "is_new", lambda self, position, number: _is_new(self, position, number)
+    )
     caught("twice")
 
 

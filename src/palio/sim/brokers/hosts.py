@@ -7,6 +7,7 @@ at a time, and dials neighbours that are not linked. It can be killed, started a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 
 from palio.protocol.broker import Broker
@@ -21,7 +22,13 @@ SLOW_COMMIT_US = (20_000, 300_000)
 REDIAL_US = (100_000, 600_000)
 WAKES_MAX = 2_000
 """In a second: more is a loop."""
-EXPECTED = ("nothing was heard", "has a newer connection", "keeps the connection", "the other end said", "too many durable")
+EXPECTED = (
+    "nothing was heard",
+    "has a newer connection",
+    "keeps the connection",
+    "the other end said",
+    "too many durable",
+)
 """Why a broker may close a connection here; everybody speaks the protocol well."""
 
 
@@ -62,7 +69,7 @@ class Host(Sleeper):
             self.core = Broker(self.settings, self.disk, self._clock.now_us, random.randbytes)
             self.soon()
             for name in self._dials:
-                self.after(random.randint(0, 50_000), lambda name=name: self._dial(name))
+                self.after(random.randint(0, 50_000), partial(self._dial, name))
 
     def restart(self) -> None:
         if self._is_doomed:
@@ -129,7 +136,7 @@ class Host(Sleeper):
             wire = self._network.join(self, other)
             other.accept(wire)
             self._open(wire, name)
-        self.after(self._random.randint(*REDIAL_US), lambda: self._dial(name))
+        self.after(self._random.randint(*REDIAL_US), partial(self._dial, name))
 
     # ---- turns
 

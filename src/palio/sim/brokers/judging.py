@@ -72,9 +72,10 @@ class Judge:
     def left(self, client: str, want: Want) -> None:
         """A client has no more part in a desk; a live one without members is over."""
         desk = self.desks.get(want.desk)
-        if desk is not None and desk.members.pop(client, None) is not None:
-            if not want.durable and not desk.members:
-                self.ended(want)
+        if desk is None or desk.members.pop(client, None) is None:
+            return
+        if not want.durable and not desk.members:
+            self.ended(want)
 
     def forgotten(self, client: str, id: int, want: Want) -> None:
         """A client hears that another member has forgotten the desk, perhaps long after it did."""

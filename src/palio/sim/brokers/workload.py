@@ -119,11 +119,10 @@ def _edges(topology: str, names: tuple[str, ...], random: Random) -> tuple[Edge,
         pairs.update((names[random.randrange(i)], names[i]) for i in range(1, len(names)))
     if topology == "ring" and len(names) > 2:
         pairs.add((names[0], names[-1]))
-    if topology != "tree":
+    if topology != "tree" and len(names) > 1:
         for _ in range(random.randint(0, len(names) // 2)):
-            a, b = sorted(random.sample(range(len(names)), 2)) if len(names) > 1 else (0, 0)
-            if a != b:
-                pairs.add((names[a], names[b]))
+            i, j = sorted(random.sample(range(len(names)), 2))
+            pairs.add((names[i], names[j]))
     found = []
     for a, b in sorted(pairs):
         first, second = (a, b) if random.random() < 0.5 else (b, a)
