@@ -437,15 +437,10 @@ class Deposit:
 
     def _unblock(self) -> bool:
         """Something that was full has room again."""
-        for owner in list(self._blocked):
-            if isinstance(owner, Journal):
-                has_room = owner.bytes < self._bounds.journal_bytes
-            else:
-                has_room = owner.has_room
-            if has_room:
-                self._blocked.clear()
-                return True
-        return False
+        has_room = any(owner.has_room for owner in self._blocked)
+        if has_room:
+            self._blocked.clear()
+        return has_room
 
     # ---- time
 

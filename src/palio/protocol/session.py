@@ -439,10 +439,8 @@ class Session:
         self._say(word)
 
     def _state_wish(self, id: int) -> None:
-        """Ask for a subscription; later, while the broker has yet to forget one of its name.
-
-        Otherwise it would forget this one, should both have to be said again.
-        """
+        """Ask for a subscription. While the broker has yet to forget one of its name, later: else,
+        should both have to be said again, it would forget this one."""
         wish = self._subscriptions[id]
         wish.is_held = any(
             other.must_return and other.durable == wish.durable and other is not wish
@@ -457,9 +455,8 @@ class Session:
         if gone is None:
             return False
         if gone.must_return:
-            for other, wish in self._subscriptions.items():
-                if wish.is_held:
-                    self._state_wish(other)
+            for held in [other for other, wish in self._subscriptions.items() if wish.is_held]:
+                self._state_wish(held)
         return True
 
     def _pay(self, id: int) -> None:

@@ -195,9 +195,6 @@ class BrokerWorld:
             application.thaw()
             application.connect()
             application.pace_us = FAST_US
-        for desk in self._judge.desks.values():
-            if not desk.members:
-                self.applications[desk.owner].subscribe(desk.want)
         self._rest()
         self._judge.check_lost()
 
@@ -206,6 +203,9 @@ class BrokerWorld:
         while (why := self._why_restless()) is not None:
             if self._clock.now_us > limit_us:
                 raise Violation("restless", f"{QUIET_US_MAX / 1e6:g} s after all healed, {why}")
+            for desk in self._judge.desks.values():
+                if not desk.members:  # it was left
+                    self.applications[desk.owner].subscribe(desk.want)
             self._clock.run(self._clock.now_us + PATIENCE_US // 6)
         self._clock.run(self._clock.now_us + PATIENCE_US)
         self._note("quiet")
@@ -215,7 +215,7 @@ class BrokerWorld:
             if not application.is_idle:
                 return f"{application.place} is not connected, or waits for something"
         for desk in self._judge.desks.values():
-            if desk.subscribed_us is None:
+            if desk.subscribed_us is None or not desk.members:
                 return f"{desk} is not there"
         return why_restless(self.hosts.values(), self._plan.edges)
 
