@@ -15,7 +15,7 @@ from palio.sim.brokers.runs import BrokerSummary, judge, judge_all
 from palio.sim.brokers.workload import FAULTS, BrokerSettings, draw
 from palio.sim.brokers.world import run, traced
 
-SEEDS = 4
+SEEDS = 3
 
 SCRIPT = """
 from palio.sim.brokers.runs import judge

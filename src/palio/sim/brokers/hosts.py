@@ -20,6 +20,8 @@ from palio.sim.checkers import Violation
 COMMIT_US = (500, 8_000)
 SLOW_COMMIT_US = (20_000, 300_000)
 REDIAL_US = (100_000, 600_000)
+PRESSED_BYTES = 3_000
+"""More than this on a wire is more than should wait there."""
 WAKES_MAX = 2_000
 """In a second: more is a loop."""
 EXPECTED = (
@@ -52,6 +54,7 @@ class Host(Sleeper):
         self._last_link = 0
         self._wakes = (0, 0)  # which second, how many
         self._is_doomed = False
+        self._pressed: set[int] = set()
 
     @property
     def is_up(self) -> bool:
@@ -94,6 +97,7 @@ class Host(Sleeper):
             wire.close(self)
         self._wires.clear()
         self._links.clear()
+        self._pressed.clear()
         self.disk.crash(self._random.random() < 0.5)
 
     # ---- wires
@@ -153,6 +157,7 @@ class Host(Sleeper):
     def turn(self) -> None:
         core = self.core
         assert core is not None
+        self._press(core)
         effects = core.take()
         for link, frames in effects.writes.items():
             wire = self._wires.get(link)
@@ -174,6 +179,13 @@ class Host(Sleeper):
             if self._is_doomed:
                 self.after(self._random.randrange(lasts_us), lambda: self.crash(is_silent=False))
         self.set_timer(core.deadline_us)
+
+    def _press(self, core: Broker) -> None:
+        """Tell the core where nobody reads what it writes."""
+        pressed = {n for n, wire in self._wires.items() if wire.waiting(self) > PRESSED_BYTES}
+        for link in sorted(pressed ^ self._pressed):
+            core.press(link, link in pressed, self._clock.now_us)
+        self._pressed = pressed
 
     def _committed(self, ticket: int) -> None:
         assert self.core is not None

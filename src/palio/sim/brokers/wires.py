@@ -74,6 +74,10 @@ class Wire:
             self._drop(side)
             self._send(1 - side, _END, DELAY_US)
 
+    def waiting(self, plug: Plug) -> int:
+        """Bytes that this plug has written and that the other has not read."""
+        return sum(len(piece) for _, piece in self._under_way[1 - self._side(plug)])
+
     def cut(self, is_silent: bool) -> None:
         if self._is_broken:
             return
