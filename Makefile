@@ -49,7 +49,7 @@ fuzz: $(STAMP) ## Search for failures at random, for longer
 	@$(BIN)/python -m pytest -m fuzz tests
 
 # 2,000 seeds of each row; a failure stops it and prints its scenario.
-simulate: $(STAMP) ## Simulate 10,000 seeds with all faults (an hour at most)
+simulate: $(STAMP) ## Simulate 11,000 seeds with all faults (an hour and a half at most)
 	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology tree
 	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology tree --advertisements
 	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology line
@@ -57,6 +57,10 @@ simulate: $(STAMP) ## Simulate 10,000 seeds with all faults (an hour at most)
 	@$(BIN)/palio sim --seeds 1500 --brief --no-compare --topology hierarchy
 	@$(BIN)/palio sim --seeds 500 --brief --no-compare --patterns
 	@$(BIN)/palio sim --seeds 500 --brief --patterns --faults none
+	@$(BIN)/palio sim-brokers --seeds 400 --brief
+	@$(BIN)/palio sim-brokers --seeds 200 --brief --routing forwarding
+	@$(BIN)/palio sim-brokers --seeds 200 --brief --topology ring --faults crash
+	@$(BIN)/palio sim-brokers --seeds 200 --brief --operations 400 --faults crash,silence,freeze
 
 # A run that was stopped goes on; LAB_SCALE=1 is the full size, in LAB_OUT of its own.
 LAB_SCALE ?= 0.5

@@ -10,13 +10,24 @@ import sys
 
 from rich.console import Console
 
-from palio.cli import bench, clients, lab, matching, network, predicates, simulation, spark
+from palio.cli import (
+    bench,
+    broker_simulation,
+    clients,
+    lab,
+    matching,
+    network,
+    predicates,
+    simulation,
+    spark,
+)
 from palio.cli.application import BAD_INPUT, app
 from palio.errors import PalioError
 
 __all__ = [
     "app",
     "bench",
+    "broker_simulation",
     "clients",
     "lab",
     "main",

@@ -193,6 +193,7 @@ class Broker:
         self.traffic.flush()
         self.neighbours.flood()
         self.traffic.carry()
+        self.neighbours.flood()  # durable subscriptions that have just become safe
         if self._commit is None:
             self._commit = self.deposit.seal()
             if self._commit is not None:

@@ -13,7 +13,7 @@ one application can share them. What an identity may not do is refused with a se
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from palio.errors import InvalidPredicate, PalioError
 from palio.model.advertisement import Advertisement
@@ -89,12 +89,16 @@ class Clients:
         self._publishers: dict[str, Link] = {}
         self._awaiting: dict[str, list[tuple[int, int, int]]] = {}
         """Durable subscriptions that are not safe yet: link, id and position of who waits."""
+        self._leaving: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        """Name and version of those whose end is not safe yet: link and id of who waits."""
         self._quench_us: int | None = None
+        self._version = 0
         self.durables: dict[str, Durable] = {}
         """Durable subscriptions that live here."""
         for fact in broker.deposit.subscriptions():
             if fact.broker == broker.name:
                 self._create(fact.name, fact.durable, fact.full)
+                self._version = max(self._version, fact.durable.version)
                 broker.landscape.set_durable(fact.name, fact.durable)
 
     def __len__(self) -> int:
@@ -197,8 +201,8 @@ class Clients:
             if isinstance(word, Subscribe):
                 self._subscribe(client, word)
             elif isinstance(word, Unsubscribe):
-                self._unsubscribe(client, word)
-                say(link, Unsubscribed(word.id))
+                if self._unsubscribe(client, word):
+                    say(link, Unsubscribed(word.id))
             elif isinstance(word, Advertise):
                 self._advertise(client, word)
                 say(link, Done(word.id))
@@ -275,6 +279,8 @@ class Clients:
     ) -> None:
         broker, link = self._broker, client.link.number
         name = f"{identity.name}/{word.durable}"
+        if name in self.durables and not broker.deposit.has(name):
+            self._drop(name)  # it has ended, which is not safe yet; this will be another one
         known = self.durables.get(name)
         if known is not None and parse(known.predicate) != predicate:
             raise PalioError(
@@ -283,8 +289,12 @@ class Clients:
             )
         if known is None:
             since = broker.now_us if word.since is None else word.since
-            durable = Durable(str(predicate), since, broker.now_us)
+            self._version = max(self._version + 1, broker.now_us)
+            durable = Durable(str(predicate), since, self._version)
             self._create(name, durable, _full(word.full, broker.settings.full))
+            if not broker.deposit.has(name):
+                self._drop(name)
+                raise PalioError("more messages waited for it from the past than its bound allows")
             self._awaiting[name] = []
         for other in self._sharing(name) if not word.group else []:
             broker.output.say(other[0], Ended(other[1], "another client has taken it over"))
@@ -324,11 +334,21 @@ class Clients:
                 self._broker.output.say(link, Subscribed(id, position))
 
     def ended(self, ended: outgoing.Ended) -> None:
-        """The deposit has ended a durable subscription for good."""
-        for link, id in self._sharing(ended.name):
-            self._broker.output.say(link, Ended(id, ended.reason))
-            self._end(self._clients[link], id)
-        self._drop(ended.name)
+        """A durable subscription has ended for good, and that is safe: now everybody is told."""
+        name, version = ended.name, ended.version
+        for link, id in self._leaving.pop((name, version), ()):
+            if link in self._clients:
+                self._broker.output.say(link, Unsubscribed(id))
+        for link, id in cast(list[tuple[int, int]], ended.consumers):
+            client = self._clients.get(link)
+            if client is not None and client.durable.get(id) == name:
+                self._broker.output.say(link, Ended(id, ended.reason))
+                self._end(client, id)
+        known = self.durables.get(name)
+        if known is not None and known.version == version:
+            self._drop(name)
+        if name not in self.durables:  # otherwise the others hear of it with its successor
+            self._broker.landscape.set_durable(name, None)
 
     def _sharing(self, name: str) -> list[tuple[int, int]]:
         return [
@@ -338,32 +358,36 @@ class Clients:
             if own == name
         ]
 
-    def _unsubscribe(self, client: _Client, word: Unsubscribe) -> None:
+    def _unsubscribe(self, client: _Client, word: Unsubscribe) -> bool:
+        """True: it is done; otherwise it is when the commit is."""
         name = client.durable.get(word.id)
         if word.id not in client.subscribed:
             raise PalioError(f"there is no subscription {word.id}")
         self._end(client, word.id)
-        if name is not None and word.forget:
-            for link, id in self._sharing(name):
-                self._broker.output.say(link, Ended(id, "it was forgotten by another client"))
-                self._end(self._clients[link], id)
-            self.forget(name)
         self._quench_soon()
+        if name is None or not word.forget:
+            return True
+        for link, id in self._sharing(name):
+            self._broker.output.say(link, Ended(id, "it was forgotten by another client"))
+            self._end(self._clients[link], id)
+        return not self._forget(name, (client.link.number, word.id))
 
-    def forget(self, name: str) -> None:
-        """End a durable subscription for good."""
-        broker = self._broker
-        if name in self.durables:
-            broker.deposit.remove(name, broker.now_us)
-            self._drop(name)
+    def _forget(self, name: str, asked: tuple[int, int]) -> bool:
+        """End a durable subscription for good; False: there is none."""
+        if name not in self.durables or not self._broker.deposit.has(name):
+            return False
+        self._leaving.setdefault((name, self.durables[name].version), []).append(asked)
+        self._broker.deposit.remove(name, self._broker.now_us)
+        self._drop(name)
+        return True
 
     def _drop(self, name: str) -> None:
+        """It gets no more messages."""
         durable = self.durables.pop(name, None)
         if durable is not None:
             self._awaiting.pop(name, None)
             filters = parse(durable.predicate).filters
             self._broker.traffic.remove(self._broker.name, name, filters)
-            self._broker.landscape.set_durable(name, None)
 
     def _end(self, client: _Client, id: int) -> None:
         client.subscribed.pop(id, None)
@@ -382,8 +406,12 @@ class Clients:
 
     def _unadvertise(self, client: _Client, id: int) -> None:
         if client.advertised.pop(id, None) is not None:
-            rest = packets.Restate(advertisements=tuple(client.advertised.values()))
-            self._broker.live.advertise(_advertiser(client), rest)
+            rest = tuple(client.advertised.values())
+            if rest:
+                restate = packets.Restate(advertisements=rest)
+                self._broker.live.advertise(_advertiser(client), restate)
+            else:
+                self._broker.live.part(_advertiser(client))
 
     # ---- quenching
 

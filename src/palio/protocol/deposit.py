@@ -63,10 +63,10 @@ class Deposit:
         self._sweep_us = now_us + self._bounds.sweep_us
         self._ways: dict[tuple[tuple[str, str], ...], Ways] = {}
         # news of subscriptions since the last seal
-        self._created: list[str] = []
+        self._created: list[Known] = []
         self._ended: list[Ended] = []
         # commits under way, and what goes out at the next take
-        self._under_way: deque[tuple[Sealed, list[str], list[Ended]]] = deque()
+        self._under_way: deque[tuple[Sealed, list[Known], list[Ended]]] = deque()
         self._ready: dict[Queue | Outbound, None] = {}
         self._answers: dict[str, int] = {}
         self._got: dict[Inbound, None] = {}
@@ -248,9 +248,14 @@ class Deposit:
     def create(
         self, name: str, durable: Durable, full: Full, matching: Matching, now_us: int
     ) -> None:
-        """Make a subscription here; others may learn of it when it comes out of `take`."""
+        """Make a subscription here; others may learn of it when it comes out of `take`.
+
+        It may have ended at once (`has`), when more waits for it than may.
+        """
         if self._add(Fact(self.broker, name, durable, full, None), matching, now_us):
-            self._created.append(name)
+            known = self._vault.known.get((self.broker, name))
+            if known is not None:
+                self._created.append(known)
 
     def remove(self, name: str, now_us: int) -> None:
         """End a subscription here for good."""
@@ -309,9 +314,13 @@ class Deposit:
         self._forget(known)
         self._ready.pop(queue, None)
         self._counts.dropped += queue.dropped
-        if queue.name in self._created:
-            self._created.remove(queue.name)
-        self._ended.append(Ended(queue.name, reason, consumers))
+        if known in self._created:
+            self._created.remove(known)
+        self._ended.append(Ended(queue.name, reason, consumers, known.fact.durable.version))
+
+    def has(self, name: str) -> bool:
+        """Is there such a subscription here?"""
+        return (self.broker, name) in self._vault.known
 
     # ---- consumers
 
@@ -386,7 +395,10 @@ class Deposit:
             for row, number in sealed.publishers:
                 row.safe = number
                 self._answers[row.name] = number
-            self._safe_created += created
+            # one that was ended meanwhile, and perhaps made anew, is not the one that is safe
+            self._safe_created += [
+                k.fact.name for k in created if self._vault.known.get(k.key) is k
+            ]
             self._safe_ended += ended
 
     def take(self, now_us: int) -> Outgoing:
@@ -404,7 +416,7 @@ class Deposit:
         outgoing = Outgoing(
             list(self._answers.items()),
             [Got(i.origin, i.epoch, self.broker, i.stored) for i in self._got if i.stored],
-            [(read(position), tuple(carries[position])) for position in sorted(carries)],
+            [(read(position), tuple(targets)) for position, targets in carries.items()],
             deliveries,
             self._safe_created,
             self._safe_ended,
@@ -425,15 +437,10 @@ class Deposit:
 
     def _unblock(self) -> bool:
         """Something that was full has room again."""
-        for owner in list(self._blocked):
-            if isinstance(owner, Journal):
-                has_room = owner.bytes < self._bounds.journal_bytes
-            else:
-                has_room = owner.has_room
-            if has_room:
-                self._blocked.clear()
-                return True
-        return False
+        has_room = any(owner.has_room for owner in self._blocked)
+        if has_room:
+            self._blocked.clear()
+        return has_room
 
     # ---- time
 
@@ -457,6 +464,7 @@ class Deposit:
                 self._counts.retries += 1
                 self._ready[stream] = None
         if self._lazy_us is not None and now_us >= self._lazy_us:
+            self._lazy_us = None  # the next seal does it, which may have to wait for a commit
             self._is_settling = True
         if now_us >= self._sweep_us:
             self._sweep_us = now_us + self._bounds.sweep_us

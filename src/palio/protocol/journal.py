@@ -154,6 +154,10 @@ class Journal:
     def __len__(self) -> int:
         return sum(batch.present for batch in self._batches) + len(self._open.counts)
 
+    @property
+    def has_room(self) -> bool:
+        return self.bytes < self._bounds.journal_bytes
+
     def clock(self, now_us: int) -> int:
         """The time of storing: now, or the last one if the clock went back."""
         self._time_us = max(self._time_us, now_us)

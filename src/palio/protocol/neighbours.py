@@ -46,6 +46,7 @@ class Neighbours:
         self._broker = broker
         self._links: dict[str, Link] = {}
         self._waiting: dict[str, deque[bytes]] = {}
+        self._carrying: dict[str, deque[bytes]] = {}
         self._said: set[str] = set()  # filters that the landscape knows
         self._version = -1
         self._reachable: set[str] = set()
@@ -73,7 +74,7 @@ class Neighbours:
         link.name, link.pending = name, None
         link.credit = broker.settings.link_credit
         self._links[name] = link
-        self._waiting[name] = deque()
+        self._waiting[name], self._carrying[name] = deque(), deque()
         broker.output.say(link.number, broker.landscape.digest())
         self._set_links()
         if broker.settings.is_forwarding:
@@ -91,7 +92,7 @@ class Neighbours:
     def leave(self, link: Link) -> None:
         if self._links.get(link.name) is not link:
             return
-        del self._links[link.name], self._waiting[link.name]
+        del self._links[link.name], self._waiting[link.name], self._carrying[link.name]
         self._set_links()
         if self._broker.settings.is_forwarding:
             self._broker.traffic.flush()
@@ -115,6 +116,22 @@ class Neighbours:
         if len(waiting) > self._broker.settings.waiting_max:
             waiting.popleft()
             return False
+        return True
+
+    def carry(self, name: str, frame: bytes) -> bool:
+        """The same for a durable message. The first that wait go first, and stay: the end of a
+        stream is of no use before its beginning, and all that is dropped comes again."""
+        link = self._links.get(name)
+        if link is None:
+            return False
+        if link.credit > 0 and not link.is_pressed:
+            link.credit -= 1
+            self._broker.output.write(link.number, frame)
+            return True
+        carrying = self._carrying[name]
+        if len(carrying) >= self._broker.settings.waiting_max:
+            return False
+        carrying.append(frame)
         return True
 
     def press(self, link: Link, pressed: bool) -> None:
@@ -153,10 +170,10 @@ class Neighbours:
 
     def _pay(self, link: Link, count: int) -> None:
         link.credit += count
-        waiting = self._waiting[link.name]
-        while link.credit > 0 and waiting and not link.is_pressed:
-            link.credit -= 1
-            self._broker.output.write(link.number, waiting.popleft())
+        for waiting in (self._carrying[link.name], self._waiting[link.name]):
+            while link.credit > 0 and waiting and not link.is_pressed:
+                link.credit -= 1
+                self._broker.output.write(link.number, waiting.popleft())
 
     def _hear_states(self, link: Link, states: tuple[State, ...]) -> None:
         broker = self._broker

@@ -39,6 +39,8 @@ class Ended(NamedTuple):
     reason: str
     """Empty: by `remove`."""
     consumers: list[Hashable]
+    version: int = 0
+    """There may be another one of this name by now."""
 
 
 class Outgoing(NamedTuple):

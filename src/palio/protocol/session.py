@@ -246,13 +246,16 @@ class Session:
         id = next(self._ids)
         word = words.Subscribe(id, predicate, pattern, durable, since, group, credit, full)
         self._subscriptions[id] = Standing(word, self.settings.receipts_max)
-        self._say(word)
+        self._state_wish(id)
         return id
 
     def unsubscribe(self, id: int, forget: bool = False) -> bool:
         """End a subscription; nothing more arrives. True: Unsubscribed or Refused will come."""
         subscription = self._subscriptions.get(id)
         if subscription is None:
+            return False
+        if subscription.is_held:
+            del self._subscriptions[id]
             return False
         if self._state is READY:
             self._pay(id)
@@ -369,7 +372,7 @@ class Session:
         for advertise in self._advertised.values():
             self._say(advertise)
         for id, subscription in self._subscriptions.items():
-            self._say(subscription.restated())
+            self._state_wish(id)
             if subscription.is_leaving:
                 self._say(words.Unsubscribe(id, subscription.forget))
         if self._quench is not None and self._quench.id not in self._requests:
@@ -414,10 +417,10 @@ class Session:
                 if id in self._subscriptions:
                     happenings.append(word)
             case words.Unsubscribed(id) | words.Ended(id):
-                if self._subscriptions.pop(id, None) is not None:
+                if self._end_wish(id):
                     happenings.append(word)
             case words.Refused(id):
-                self._subscriptions.pop(id, None)
+                self._end_wish(id)
                 self._advertised.pop(id, None)
                 self._requests.pop(id, None)
                 happenings.append(word)
@@ -440,6 +443,27 @@ class Session:
     def _ask(self, word: Word) -> None:
         self._requests[word.id] = word  # type: ignore[union-attr]
         self._say(word)
+
+    def _state_wish(self, id: int) -> None:
+        """Ask for a subscription. While the broker has yet to forget one of its name, later: else,
+        should both have to be said again, it would forget this one."""
+        wish = self._subscriptions[id]
+        wish.is_held = any(
+            other.must_return and other.durable == wish.durable and other is not wish
+            for other in self._subscriptions.values()
+        )
+        if not wish.is_held:
+            self._say(wish.restated())
+
+    def _end_wish(self, id: int) -> bool:
+        """A subscription is gone; False: it was not there."""
+        gone = self._subscriptions.pop(id, None)
+        if gone is None:
+            return False
+        if gone.must_return:
+            for held in [other for other, wish in self._subscriptions.items() if wish.is_held]:
+                self._state_wish(held)
+        return True
 
     def _pay(self, id: int) -> None:
         """Acknowledgements or credit of one subscription, if there are any."""

@@ -21,7 +21,7 @@ from palio.protocol.receipts import Receipts
 class Standing:
     """What is kept of one subscription."""
 
-    __slots__ = ("_allowed", "_receipts", "_waiting", "_word", "forget", "is_leaving")
+    __slots__ = ("_allowed", "_receipts", "_waiting", "_word", "forget", "is_held", "is_leaving")
 
     def __init__(self, word: words.Subscribe, receipts_max: int) -> None:
         memory = max(receipts_max, 4 * word.credit)
@@ -29,8 +29,14 @@ class Standing:
         self._receipts = Receipts(memory) if word.durable else None
         self._waiting = 0
         self._allowed = word.credit
+        self.is_held = False
+        """The broker has yet to be asked: it is about to forget one of the same name."""
         self.is_leaving = False
         self.forget = False
+
+    @property
+    def durable(self) -> str:
+        return self._word.durable
 
     @property
     def must_return(self) -> bool:

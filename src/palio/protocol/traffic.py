@@ -370,7 +370,7 @@ class Traffic:
                 continue
             chosen = tuple(target for name in names for target in targets[name])
             part = msgspec.structs.replace(header, targets=chosen)
-            if self._broker.neighbours.send(hop, letter_frame(part, attributes, body)):
+            if self._broker.neighbours.carry(hop, letter_frame(part, attributes, body)):
                 self.counts.carried += 1
 
     def route(self, got: Got) -> None:

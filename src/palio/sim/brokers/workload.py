@@ -1,0 +1,251 @@
+"""Plans of brokers, drawn at random from a seed.
+
+Messages and predicates come from a small family on two attributes, so that most messages match some
+subscriptions and few match all. Now and then bounds are so small that queues, streams and links fill.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+import msgspec
+
+from palio.errors import PalioError
+from palio.protocol.bounds import Bounds
+from palio.protocol.settings import FORWARDING, ROUTINGS
+from palio.sim.brokers.plans import (
+    Argument,
+    ClientPlan,
+    Edge,
+    Operation,
+    Plan,
+    Sending,
+    Verb,
+    Want,
+)
+
+TOPOLOGIES = ("ring", "random", "tree")
+FAULTS = ("crash", "cut", "silence", "partition", "freeze")
+ANY = "any"
+CLIENTS_MAX = 10
+DESKS_MAX = 30
+GAP_US = 60_000
+RETENTION_US = 150_000_000
+PREDICATES = (
+    "x < 3", "x >= 5", "x > 1 AND s = 'a'", "s = 'b' OR x = 7", "x != 4", "s LIKE 'a%'", "x >= 0",
+    "x BETWEEN 2 AND 6 AND s != 'b'",
+)  # fmt: skip
+IN_COMMIT = ("in a commit",) * 3
+WORDS = ("a", "ab", "b")
+
+
+class BrokerSettings(msgspec.Struct, frozen=True):
+    """What plans are drawn from, besides the seed."""
+
+    brokers: int = 5
+    """The most; the seed says how many."""
+    topology: str = ANY
+    operations: int = 120
+    faults: tuple[str, ...] = ()
+    routing: str = ANY
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.brokers <= 50:
+            raise PalioError(f"a simulation has 1 to 50 brokers, not {self.brokers}")
+        if not 0 <= self.operations <= 100_000:
+            raise PalioError(f"a plan has 0 to 100,000 operations, not {self.operations}")
+        for word, value, known in (
+            ("topology", self.topology, (ANY, *TOPOLOGIES)),
+            ("routing", self.routing, (ANY, *ROUTINGS)),
+            *(("fault", fault, FAULTS) for fault in self.faults),
+        ):
+            if value not in known:
+                raise PalioError(f"there is no {word} {value!r}; there are {', '.join(known)}")
+        if self.routing == FORWARDING and self.topology not in (ANY, "tree"):
+            raise PalioError(f"routing {FORWARDING} needs a tree, not the topology {self.topology}")
+
+
+def draw(settings: BrokerSettings, seed: int) -> Plan:
+    """The plan of a seed."""
+    random = Random(f"brokers {seed}")
+    routing = random.choice(ROUTINGS) if settings.routing == ANY else settings.routing
+    if settings.topology not in (ANY, "tree") and routing == FORWARDING:
+        routing = "PSF"
+    topology = random.choice(TOPOLOGIES) if settings.topology == ANY else settings.topology
+    count = random.randint(min(3, settings.brokers), settings.brokers)
+    brokers = tuple(
+        "abcdefghijklmnopqrstuvwxyz"[i] if count <= 26 else f"b{i}" for i in range(count)
+    )
+    edges = _edges("tree" if routing == FORWARDING else topology, brokers, random)
+    clients = tuple(
+        ClientPlan(f"c{i + 1}", random.choice(brokers), random.choice((1_000, 50_000, 1_500_000)))
+        for i in range(random.randint(2, CLIENTS_MAX))
+    )
+    is_tight = random.random() < 0.4
+    plan = Plan(
+        seed,
+        routing,
+        brokers,
+        edges,
+        clients,
+        advertisements=routing == FORWARDING and random.random() < 0.3,
+        link_credit=random.choice((2, 8)) if random.random() < 0.3 else 20_000,
+        waiting_max=random.choice((3, 20)) if random.random() < 0.2 else 10_000,
+        full=random.choice(("block", "block", "drop", "end")) if is_tight else "block",
+        bounds=_bounds(random, is_tight),
+    )
+    drawing = _Drawing(settings, plan, random)
+    return msgspec.structs.replace(plan, operations=drawing.operations())
+
+
+def _bounds(random: Random, is_tight: bool) -> Bounds:
+    if not is_tight:
+        return Bounds(retention_us=RETENTION_US)
+    return Bounds(
+        retention_us=RETENTION_US,
+        queue=random.choice((2, 5, 1000)),
+        backlog=random.choice((3, 10, 1000)),
+        window=random.choice((1, 3, 1024)),
+        cache_bytes=random.choice((1, 1 << 20)),
+    )
+
+
+def _edges(topology: str, names: tuple[str, ...], random: Random) -> tuple[Edge, ...]:
+    pairs: set[tuple[str, str]] = set()
+    if topology == "ring":
+        pairs.update(pairwise(names))
+    else:
+        pairs.update((names[random.randrange(i)], names[i]) for i in range(1, len(names)))
+    if topology == "ring" and len(names) > 2:
+        pairs.add((names[0], names[-1]))
+    if topology != "tree" and len(names) > 1:
+        for _ in range(random.randint(0, len(names) // 2)):
+            i, j = sorted(random.sample(range(len(names)), 2))
+            pairs.add((names[i], names[j]))
+    found = []
+    for a, b in sorted(pairs):
+        first, second = (a, b) if random.random() < 0.5 else (b, a)
+        weight = float(random.choice((1, 1, 2, 5)))
+        found.append(Edge(first, second, weight, random.random() < 0.2))
+    return tuple(found)
+
+
+class _Drawing:
+    """The operations of one plan."""
+
+    def __init__(self, settings: BrokerSettings, plan: Plan, random: Random) -> None:
+        self._settings = settings
+        self._plan = plan
+        self._random = random
+        self._end_us = settings.operations * GAP_US
+        self._desks = self._draw_desks()
+        self._homes = {client.name: client.home for client in plan.clients}
+        self._found: list[Operation] = []
+
+    def operations(self) -> tuple[Operation, ...]:
+        for _ in range(self._settings.operations):
+            self._work(self._random.randrange(self._end_us))
+        for fault in self._settings.faults:
+            for _ in range(self._random.randint(0, 4)):
+                self._fault(fault, self._random.randrange(max(1, self._end_us)))
+        return tuple(sorted(self._found, key=lambda operation: operation.time_us))
+
+    def _add(self, time_us: int, verb: Verb, who: str, argument: Argument = None) -> None:
+        self._found.append(Operation(time_us, verb, who, argument))
+
+    def _draw_desks(self) -> list[tuple[Want, list[str]]]:
+        """Subscriptions, each with the clients that may take part."""
+        random, desks = self._random, []
+        for i in range(random.randint(1, DESKS_MAX)):
+            client = random.choice(self._plan.clients)
+            durable = random.random() < 0.65
+            neighbours = [c.name for c in self._plan.clients if c.home == client.home]
+            in_group = len(neighbours) > 1 and random.random() < 0.25
+            want = Want(
+                f"desk {i + 1}",
+                random.choice(PREDICATES),
+                durable,
+                credit=random.choice((1, 3, 1000)),
+                group=f"group {i + 1}" if in_group else "",
+                full=random.choice(("", "", "", "block", "drop", "end")),
+            )
+            has_past = durable and not in_group and random.random() < 0.3
+            if has_past and "end" not in (want.full, self._plan.full):  # else all comes again
+                past_us = random.choice((0, 1_000_000, 30_000_000))
+                want = msgspec.structs.replace(want, past_us=past_us)
+            if not durable and want.full == "block":
+                want = msgspec.structs.replace(want, full="")
+            desks.append((want, neighbours if in_group else [client.name]))
+        return desks
+
+    def _work(self, time_us: int) -> None:
+        random = self._random
+        draw = random.random()
+        if draw < 0.55:
+            self._publish(time_us)
+            return
+        want, clients = random.choice(self._desks)
+        client = random.choice(clients)
+        if draw < 0.78:
+            self._add(time_us, Verb.SUBSCRIBE, client, want)
+        elif draw < 0.84:
+            self._add(time_us, Verb.LEAVE, client, want.desk)
+        elif draw < 0.90:
+            self._add(time_us, Verb.FORGET, client, want.desk)
+            if random.random() < 0.5:  # the name is used again, at once
+                again = random.choice((want.predicate, random.choice(PREDICATES)))
+                anew = msgspec.structs.replace(want, predicate=again)
+                if len(clients) == 1 and want.past_us is None:
+                    self._desks[self._desks.index((want, clients))] = (anew, clients)
+                    want = anew
+                self._add(
+                    time_us + random.choice((0, 1, 3_000, 20_000)), Verb.SUBSCRIBE, client, want
+                )
+        else:
+            anybody = random.choice(self._plan.clients).name
+            self._add(time_us, Verb.DISCONNECT, anybody)
+            self._add(time_us + random.randrange(3_000_000), Verb.CONNECT, anybody)
+
+    def _publish(self, time_us: int) -> None:
+        random = self._random
+        client = random.choice(self._plan.clients).name
+        for i in range(random.choice((1, 1, 1, 2, 8))):
+            text = f'{{"x": {random.randrange(9)}, "s": "{random.choice(WORDS)}"}}'
+            sending = Sending(text, random.randbytes(random.choice((0, 5))), random.random() < 0.6)
+            self._add(time_us + 500 * i, Verb.PUBLISH, client, sending)
+
+    def _fault(self, fault: str, time_us: int) -> None:
+        random = self._random
+        places = [*self._plan.brokers, *self._homes]
+        broker = random.choice(self._plan.brokers)
+        links = [(edge.first, edge.second) for edge in self._plan.edges]
+        links += [random.choice(list(self._homes.items()))]
+        link = random.choice(links)
+        lasts_us = random.choice((100_000, 2_000_000, 9_000_000))
+        end_us = time_us + random.randrange(lasts_us)
+        if fault == "crash":
+            self._add(time_us, Verb.CRASH, broker, random.choice(("now", "silently", *IN_COMMIT)))
+            self._add(end_us, Verb.RESTART, broker)
+        elif fault == "cut":
+            self._add(time_us, Verb.CUT, *link)
+        elif fault == "silence":
+            self._add(time_us, Verb.SILENCE, *link)
+        elif fault == "freeze":
+            place = random.choice(places)
+            self._add(time_us, Verb.FREEZE, place)
+            self._add(end_us, Verb.THAW, place)
+        elif random.random() < 0.5:
+            self._add(time_us, Verb.PART, *link)
+            self._add(end_us, Verb.JOIN, *link)
+        else:
+            self._split(time_us, end_us)
+
+    def _split(self, time_us: int, end_us: int) -> None:
+        """The network falls into two, clients on the side of their homes or not."""
+        brokers = self._plan.brokers
+        side = set(self._random.sample(brokers, self._random.randint(1, len(brokers))))
+        for edge in self._plan.edges:
+            if (edge.first in side) != (edge.second in side):
+                self._add(time_us, Verb.PART, edge.first, edge.second)
+                self._add(end_us, Verb.JOIN, edge.first, edge.second)

@@ -1,0 +1,242 @@
+"""Edges of the broker that simulated networks (palio.sim.brokers) have found."""
+
+from __future__ import annotations
+
+from palio.protocol.bounds import Bounds
+from palio.protocol.deposit import Deposit
+from palio.protocol.frames import (
+    BEFORE_HELLO,
+    Carry,
+    Frames,
+    Letter,
+    Limits,
+    Publish,
+    letter_frame,
+    word_frame,
+)
+from palio.protocol.outgoing import Publication
+from palio.protocol.session import Session
+from palio.protocol.words import (
+    VERSION,
+    Durable,
+    Ended,
+    Ping,
+    Refused,
+    Subscribe,
+    Subscribed,
+    Unsubscribe,
+    Unsubscribed,
+    Welcome,
+    Word,
+)
+from tests.protocol.exchange import Exchange, network
+from tests.protocol.memory_store import MemoryStore
+
+LINE = [("a", "b"), ("b", "c")]
+
+
+def test_a_commit_under_way_is_no_reason_to_wake_all_the_time() -> None:
+    exchange = Exchange()
+    broker = exchange.add("a")
+    ann = exchange.client("a", "ann")
+    ann.publish({"x": 1})
+    broker.receive(ann.link, b"".join(ann.session.take()), exchange.now_us)
+    assert broker.take().commit is not None
+    exchange.now_us += 600_000  # a slow disk: by now acknowledgements are to be written too
+    broker.wake(exchange.now_us)
+    assert broker.take().commit is None
+    assert broker.deadline_us > exchange.now_us
+
+
+def test_best_effort_messages_do_not_use_up_the_credit_of_a_durable_subscription() -> None:
+    exchange = Exchange()
+    exchange.add("a")
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    id = ann.session.subscribe("x >= 0", durable="d", credit=2)
+    exchange.run()
+    for x in range(10):
+        bob.publish({"x": x}, durable=bool(x % 2))
+        exchange.run()
+    assert ann.got(id) == [{"x": x} for x in range(10)]
+    assert ann.session.unacknowledged(id) == 0
+
+
+def test_a_name_can_be_used_again_at_once() -> None:
+    """The end of the old subscription, once it is safe, is not that of the new one."""
+    exchange = network(LINE)
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    old = ann.session.subscribe("x > 0", durable="d")
+    exchange.run()
+    ann.session.unsubscribe(old, forget=True)
+    new = bob.session.subscribe("x > 0", durable="d")
+    exchange.run()
+    assert len(ann.heard(Unsubscribed)) == len(bob.heard(Subscribed)) == 1
+    exchange.client("c", "carl").publish({"x": 1})
+    exchange.run()
+    assert not bob.heard(Ended)
+    assert bob.got(new) == [{"x": 1}]
+
+
+def test_a_subscription_is_not_said_to_be_there_because_an_earlier_one_was() -> None:
+    exchange = Exchange()
+    broker = exchange.add("a")
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    old = ann.session.subscribe("x > 0", durable="d")
+    broker.receive(ann.link, b"".join(ann.session.take()), exchange.now_us)
+    ticket = broker.take().commit
+    assert ticket is not None
+    exchange.now_us += 1
+    ann.session.unsubscribe(old, forget=True)
+    broker.receive(ann.link, b"".join(ann.session.take()), exchange.now_us)
+    bob.session.subscribe("x > 0", durable="d")
+    broker.receive(bob.link, b"".join(bob.session.take()), exchange.now_us)
+    broker.committed(ticket, exchange.now_us)
+    assert bob.link not in broker.take().writes
+
+
+def test_a_forgotten_subscription_is_said_to_be_gone_when_that_is_safe() -> None:
+    exchange = network(LINE)
+    ann = exchange.client("a", "ann")
+    id = ann.session.subscribe("x > 0", durable="d")
+    exchange.run()
+    broker = exchange.brokers["a"]
+    ann.session.unsubscribe(id, forget=True)
+    broker.receive(ann.link, b"".join(ann.session.take()), exchange.now_us)
+    effects = broker.take()
+    assert effects.commit is not None
+    assert ann.link not in effects.writes
+    assert list(broker.landscape.durables()), "the other brokers keep messages for it still"
+    broker.committed(effects.commit, exchange.now_us)
+    effects = broker.take()
+    assert ann.link in effects.writes
+    assert not list(broker.landscape.durables())
+    assert len(effects.writes) == 2, "the neighbour hears of it in the same turn"
+
+
+def test_a_subscription_that_begins_with_too_much_is_refused() -> None:
+    exchange = Exchange()
+    exchange.add("a", bounds=Bounds(queue=2))
+    ann = exchange.client("a", "ann")
+    for x in range(3):
+        ann.publish({"x": x})
+    exchange.run()
+    ann.session.subscribe("x >= 0", durable="d", since=0, full="end")
+    exchange.run()
+    (refused,) = ann.heard(Refused)
+    assert "more messages waited" in refused.reason  # type: ignore[union-attr]
+    assert not list(exchange.brokers["a"].landscape.durables())
+    exchange.advance(1)
+    new = ann.session.subscribe("x >= 0", durable="d", full="end")
+    exchange.run()
+    ann.publish({"x": 7})
+    exchange.run()
+    assert ann.got(new) == [{"x": 7}]
+
+
+def test_a_link_with_little_room_takes_the_first_of_a_stream() -> None:
+    """They are awaited: were the last to push them out, nothing would ever be acknowledged."""
+    exchange = network(LINE, link_credit=8, waiting_max=3)  # the live ones use up the credit
+    ann, bob = exchange.client("b", "ann"), exchange.client("a", "bob")
+    ann.session.subscribe("x >= 0", durable="d")
+    exchange.run()
+    for x in range(20):
+        bob.publish({"x": x})
+    origin = exchange.brokers["a"]
+    origin.receive(bob.link, b"".join(bob.session.take()), exchange.now_us)
+    ticket = origin.take().commit
+    assert ticket is not None
+    origin.committed(ticket, exchange.now_us)
+    neighbours = origin.neighbours
+    sent = [f for fs in origin.take().writes.values() for f in Frames().feed(b"".join(fs))]
+    waiting = list(Frames().feed(b"".join(neighbours._carrying["b"])))
+    numbers = [
+        f.header.targets[0].number
+        for f in [*sent, *waiting]
+        if isinstance(f, Letter) and isinstance(f.header, Carry)
+    ]
+    assert numbers == [1, 2, 3]
+
+
+def test_a_stream_goes_in_its_own_order() -> None:
+    """A replay gives old messages new numbers: not the journal's order, which others wait for."""
+    store = MemoryStore()
+    deposit = Deposit(store, "a", "epoch", 1000)
+    keys = (("b", "new"),)
+
+    def commit() -> None:
+        ticket = deposit.seal()
+        assert ticket is not None
+        store.commit()
+        deposit.committed(ticket, 1000)
+
+    for number in range(1, 5):
+        deposit.publish("ann/1", [Publication(number, 0, b"{}", b"")], [()], 1000)
+    commit()
+    deposit.learn("b", "new", Durable("", 2000, 1), lambda texts: [True] * len(texts), 1000)
+    deposit.publish("ann/1", [Publication(5, 0, b"{}", b"")], [keys], 1000)
+    deposit.learn("b", "old", Durable("", 0, 2), lambda texts: [True] * len(texts), 1000)
+    commit()
+    deposit.reachable(["b"], 1000)
+    numbers = [target.number for _, targets in deposit.take(1000).carries for target in targets]
+    assert len(numbers) > 4
+    assert numbers[0] == 1
+
+
+def test_an_advertiser_leaves_nothing_behind() -> None:
+    exchange = Exchange()
+    broker = exchange.add("a", routing="forwarding", advertisements=True)
+    peers = set(broker.live.router.peers)
+    ann = exchange.client("a", "ann")
+    ann.session.advertise(("x > 0",))
+    exchange.run()
+    assert set(broker.live.router.peers) != peers
+    exchange.disconnect(ann)
+    assert set(broker.live.router.peers) == peers
+
+
+def test_limits_change_between_two_frames_that_came_together() -> None:
+    """The last word of a handshake and the first message may come in one piece."""
+    frames = Frames(BEFORE_HELLO)
+    letter = letter_frame(Publish(1, 0, False), b"{}", b"body")
+    found = frames.feed(word_frame(Ping(1)) + letter)
+    assert next(found) == Ping(1)
+    frames.limits = Limits()
+    assert isinstance(next(found), Letter)
+
+
+class TestForgetting:
+    """A session asks for a name again only when the broker has forgotten it."""
+
+    WELCOME = word_frame(Welcome(VERSION, "a", keepalive_us=1))
+
+    @staticmethod
+    def said(session: Session) -> list[Word | Letter]:
+        return list(Frames().feed(b"".join(session.take())))
+
+    def test_a_lost_connection_forgets_only_the_old_one(self) -> None:
+        session = Session("ann")
+        session.opened(1)
+        session.receive(self.WELCOME, 1)
+        old = session.subscribe("x > 0", durable="d")
+        session.unsubscribe(old, forget=True)
+        new = session.subscribe("x > 1", durable="d")
+        asked = [Subscribe(old, "x > 0", durable="d"), Unsubscribe(old, True)]
+        assert self.said(session)[1:] == asked
+        session.closed()
+        session.opened(2)
+        session.receive(self.WELCOME, 2)
+        assert self.said(session)[1:] == asked
+        session.receive(word_frame(Unsubscribed(old)), 3)
+        assert self.said(session) == [Subscribe(new, "x > 1", durable="d")]
+
+    def test_what_was_not_asked_for_is_dropped_without_a_word(self) -> None:
+        session = Session("ann")
+        session.opened(1)
+        session.receive(self.WELCOME, 1)
+        old = session.subscribe("x > 0", durable="d")
+        session.unsubscribe(old, forget=True)
+        new = session.subscribe("x > 1", durable="d")
+        self.said(session)
+        assert not session.unsubscribe(new, forget=True)
+        session.receive(word_frame(Unsubscribed(old)), 3)
+        assert self.said(session) == []
