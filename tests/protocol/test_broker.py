@@ -207,6 +207,25 @@ def test_explain_names_every_hop(routing: str) -> None:
     assert not answer.silent
 
 
+@pytest.mark.parametrize("routing", WAYS)
+@pytest.mark.parametrize(("price", "says"), [(450, "kept here until a has it"), (550, "not sent")])
+def test_explain_knows_of_absent_subscribers(routing: str, price: int, says: str) -> None:
+    exchange = network(_shape(routing), routing=routing)
+    ann, bob = exchange.client("a", "ann"), exchange.client("c", "bob")
+    id = ann.session.subscribe("price < 500", durable="desk")
+    exchange.run()
+    ann.session.unsubscribe(id)
+    exchange.run()
+    bob.session.explain(f'{{"price": {price}}}', "desk")
+    exchange.run()
+    (answer,) = bob.heard(Explained)
+    assert isinstance(answer, Explained)
+    ((name, reason),) = answer.hops[0].delivers
+    assert name == "anybody/desk"
+    assert says in reason
+    assert str(price) in reason
+
+
 def test_show() -> None:
     exchange = network(RING)
     bob = exchange.client("c", "bob")

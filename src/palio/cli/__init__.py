@@ -10,13 +10,14 @@ import sys
 
 from rich.console import Console
 
-from palio.cli import bench, lab, matching, network, predicates, simulation, spark
+from palio.cli import bench, clients, lab, matching, network, predicates, simulation, spark
 from palio.cli.application import BAD_INPUT, app
 from palio.errors import PalioError
 
 __all__ = [
     "app",
     "bench",
+    "clients",
     "lab",
     "main",
     "matching",

@@ -182,14 +182,18 @@ async def serving(
         await server.stop()
 
 
-def run(config: Config, make: MakeCore) -> None:
-    """A broker until a signal ends it; raises PalioError when it cannot begin, or go on."""
+def run(config: Config, make: MakeCore, *, until_eof: bool = False) -> None:
+    """A broker until a signal ends it; raises PalioError when it cannot begin, or go on.
+
+    With `until_eof` it also ends when standard input does: a pipe that whoever started it holds,
+    so that no broker is left when that program is killed.
+    """
     sys.setswitchinterval(_SWITCH_S)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(_run(config, make))
+        runner.run(_run(config, make, until_eof))
 
 
-async def _run(config: Config, make: MakeCore) -> None:
+async def _run(config: Config, make: MakeCore, until_eof: bool) -> None:
     for warning in config.warnings():
         told(logging.WARNING, warning)
     async with serving(config, make) as server:
@@ -197,6 +201,8 @@ async def _run(config: Config, make: MakeCore) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, _end, end)
         loop.add_signal_handler(signal.SIGHUP, server.reload)
+        if until_eof:
+            loop.add_reader(sys.stdin.fileno(), _end_with_input, end)
         server.host.finished.add_done_callback(lambda _: end.set())
         await end.wait()
     if (error := server.host.finished.exception()) is not None:
@@ -208,6 +214,13 @@ def _end(end: asyncio.Event) -> None:
         told(logging.WARNING, "broker stops at once")
         os._exit(1)
     end.set()
+
+
+def _end_with_input(end: asyncio.Event) -> None:
+    descriptor = sys.stdin.fileno()
+    if not os.read(descriptor, 1 << 12):
+        asyncio.get_running_loop().remove_reader(descriptor)
+        end.set()
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

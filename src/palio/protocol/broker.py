@@ -44,8 +44,8 @@ _NAME = "broker/name"
 class Link:
     """A connection, and who is at the other end once that is known."""
 
-    __slots__ = ("certificate", "credit", "dialled", "frames", "heard_us", "identity", "is_bound", "is_pressed",
-                 "name", "number", "pending",
+    __slots__ = ("certificate", "credit", "dialled", "frames", "heard_us", "identity", "is_bound",
+                 "is_pressed", "name", "number", "pending",
                  "pinged_us", "publisher", "received", "waiting")  # fmt: skip
 
     def __init__(self, number: int, frames: Frames, now_us: int) -> None:

@@ -23,7 +23,7 @@ from palio.model.predicate import Constraint, Filter, Predicate
 from palio.model.reduction import reduce
 from palio.protocol import outgoing
 from palio.protocol.access import Access, Identity, check_admin, check_subscribe, check_watch
-from palio.protocol.explaining import Explaining, why
+from palio.protocol.explaining import Explaining, is_named, why
 from palio.protocol.frames import BrokenFrame
 from palio.protocol.handshake import check_client
 from palio.protocol.queues import Full
@@ -431,7 +431,7 @@ class Clients:
         return [
             (name, why(predicate, message))
             for name, predicate in named
-            if predicate.matches(message) or name == subscription
+            if predicate.matches(message) or is_named(name, subscription)
         ]
 
 

@@ -4,15 +4,18 @@
                               └─ Asked ─▶ next brokers, as the message would travel ─▶ Told back
 
 Nothing is delivered. The broker that was asked knows from each `Told` which brokers come next; it
-answers when all have told, or names those that were silent for `SILENT_US`.
+answers when all have told, or names those that were silent for `SILENT_US`. It adds the durable
+subscriptions at brokers that the message does not visit this way: it would keep it for them itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from palio.model.language import parse
 from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.protocol.access import check_admin
@@ -25,15 +28,16 @@ if TYPE_CHECKING:
 
 SILENT_US = 2_000_000
 HOPS_MAX = 1000
+REASONS_MAX = 5
 _NO_TRAIL = b"\xc0"
 
 
 class _Question:
-    __slots__ = ("deadline_us", "hops", "id", "link", "silent")
+    __slots__ = ("deadline_us", "hops", "link", "silent", "word")
 
-    def __init__(self, link: int, id: int, deadline_us: int) -> None:
+    def __init__(self, link: int, word: Explain, deadline_us: int) -> None:
         self.link = link
-        self.id = id
+        self.word = word
         self.deadline_us = deadline_us
         self.hops: list[Hop] = []
         self.silent: list[str] = []  # one entry for each packet that is not told of yet
@@ -51,7 +55,7 @@ class Explaining:
         Message.from_json(word.attributes)
         self._asked += 1
         deadline_us = self._broker.now_us + SILENT_US
-        self._questions[self._asked] = _Question(link.number, word.id, deadline_us)
+        self._questions[self._asked] = _Question(link.number, word, deadline_us)
         me = self._broker.name
         self._tell(Asked(self._asked, me, "", word.attributes, word.subscription))
 
@@ -130,10 +134,46 @@ class Explaining:
     def _answer(self, number: int, question: _Question) -> None:
         del self._questions[number]
         silent = tuple(dict.fromkeys(question.silent))
-        answer = Explained(question.id, tuple(question.hops), silent)
+        first, *others = question.hops
+        kept = tuple(self._kept(question))
+        hops = (msgspec.structs.replace(first, delivers=first.delivers + kept), *others)
+        answer = Explained(question.word.id, hops, silent)
         self._broker.output.say(question.link, answer)
+
+    def _kept(self, question: _Question) -> Iterator[tuple[str, str]]:
+        """Durable subscriptions elsewhere of which nobody has told, and why they get it (or not)."""
+        broker, subscription = self._broker, question.word.subscription
+        message = Message.from_json(question.word.attributes)
+        told = {(hop.broker, name) for hop in question.hops for name, _ in hop.delivers}
+        for fact in broker.landscape.durables():
+            if fact.broker == broker.name or (fact.broker, fact.name) in told:
+                continue
+            predicate = parse(fact.durable.predicate)
+            if predicate.matches(message):
+                yield (
+                    fact.name,
+                    (
+                        f"durable, at {fact.broker}: kept here until {fact.broker} has it; "
+                        f"{why(predicate, message)}"
+                    ),
+                )
+            elif is_named(fact.name, subscription):
+                yield fact.name, f"durable, at {fact.broker}: not sent; {why(predicate, message)}"
+
+
+def is_named(name: str, subscription: str) -> bool:
+    """Is this the subscription that somebody calls so, with or without the identity before it?"""
+    return bool(subscription) and (name == subscription or name.endswith(f"/{subscription}"))
 
 
 def why(predicate: Predicate, message: Message) -> str:
     """Why a predicate selects a message, or does not, in one line."""
-    return str(predicate.explain(message)).replace("\n", "; ")
+    verdicts = predicate.explain(message).filters
+    held = next((verdict for verdict in verdicts if verdict.holds), None)
+    if held is not None:
+        reasons = ", ".join(one.reason for one in held.deciding)
+        return f"{held.filter} holds" + (f": {reasons}" if reasons else "")
+    failed = [f"{v.deciding[0].constraint} fails: {v.deciding[0].reason}" for v in verdicts]
+    if len(failed) > REASONS_MAX:
+        failed[REASONS_MAX:] = [f"and {len(failed) - REASONS_MAX} other filters fail"]
+    return "; ".join(failed) or "it selects nothing"
