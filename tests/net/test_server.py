@@ -269,7 +269,9 @@ def test_a_full_disk_refuses_and_goes_on_later(
             peer.publish(1, durable=True)
             (bye,) = await peer.rest()
             assert bye == Bye("no room is left for broker.sqlite; free some on its disk")
-            assert await (await Peer.at(server.endpoint)).rest() == [bye], "nobody is taken"
+            late = await Peer.at(server.endpoint)
+            late.say(Ping(1))
+            assert await late.rest() == [bye], "nobody is taken, and all are told"
             assert not server.host.is_taking
             is_full[0] = False
             await until(lambda: server.host.is_taking)

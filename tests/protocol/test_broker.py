@@ -118,6 +118,18 @@ def test_a_broker_that_was_asleep_keeps_its_links() -> None:
     assert all(len(broker.neighbours.names) == 2 for broker in exchange.brokers.values())
 
 
+def test_brokers_that_dial_each_other_keep_one_link() -> None:
+    for a, b in (("a", "b"), ("b", "a")):
+        exchange = Exchange()
+        exchange.add("a", ["b"])
+        exchange.add("b", ["a"])
+        exchange.cross(a, b)
+        exchange.advance(5_000_000)
+        for name, other in (("a", "b"), ("b", "a")):
+            assert exchange.brokers[name].neighbours.names == [other]
+            assert len(exchange.brokers[name].links) == 1
+
+
 def test_a_neighbour_that_is_silent_is_dead() -> None:
     exchange = network(LINE)
     exchange.brokers["d"].receive = lambda *_: None  # type: ignore[method-assign]
