@@ -14,7 +14,6 @@ from random import Random
 from typing import NamedTuple
 
 import palio
-from palio.model.predicate import Predicate
 
 DESTINATIONS = ("MXP", "LUG", "BDR", "LAX", "JFK", "NRT", "CDG", "ZRH")
 AIRLINES = ("UA", "UX", "AZ", "LX")
@@ -84,10 +83,6 @@ class Taken:
     """When it was acknowledged; None: not yet."""
     got: Counter[Id] = field(default_factory=Counter)
 
-    @property
-    def predicate(self) -> Predicate:
-        return palio.parse(self.text)
-
     def __str__(self) -> str:
         kind = "durable" if self.is_durable else "live"
         return f"{kind} subscription {self.name} of {self.client} at {self.home}: {self.text}"
@@ -110,11 +105,19 @@ class Judge:
 
     def __init__(self, workload: Workload) -> None:
         self._pool = workload.pool
+        self._chosen: dict[str, set[int]] = {}
+
+    def _selects(self, text: str) -> set[int]:
+        """Which of the pool."""
+        if text not in self._chosen:
+            predicate = palio.parse(text)
+            found = {i for i, message in enumerate(self._pool) if predicate.matches(message)}
+            self._chosen[text] = found
+        return self._chosen[text]
 
     def wanted(self, taken: Taken, sent: list[Sent], since: float) -> set[Id]:
         """What matches and was published from then on."""
-        predicate = taken.predicate
-        chosen = {i for i, message in enumerate(self._pool) if predicate.matches(message)}
+        chosen = self._selects(taken.text)
         return {
             Id(one.client, index)
             for one in sent
