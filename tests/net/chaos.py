@@ -28,7 +28,7 @@ from palio.net.cluster import Cluster, local_cluster
 from palio.net.storage import SqliteStore
 from palio.protocol.deposit import Deposit
 from tests.net.faults import Line
-from tests.net.judgement import EXAMPLES, Id, Judge, Sent, Taken, Workload
+from tests.net.judgement import EXAMPLES, Id, Judge, Sent, Taken, Workload, published
 
 BROKERS = 5
 CHORDS = 2
@@ -189,7 +189,11 @@ class Chaos:
 
     async def _publish(self, name: str, count: int) -> None:
         """In batches, as far as the plan has come."""
-        client, sent, draw = self._clients[name], self._sent[name], Random(f"{self.plan.seed}{name}")
+        client, sent, draw = (
+            self._clients[name],
+            self._sent[name],
+            Random(f"{self.plan.seed}{name}"),
+        )
         while len(sent.which) < count:
             async with self._release:
                 await self._release.wait_for(lambda: len(sent.which) < self._released)
@@ -277,10 +281,11 @@ class Chaos:
     async def _settle(self) -> None:
         """Until all is there, or nothing comes any more."""
         await self._cluster.agreed()
-        sent = list(self._sent.values())
+        sent = self._sent.values()
         assert all(len(one.stored) == len(one.which) for one in sent), "a publish has no answer"
+        known = published(sent)
         missing = {
-            taken.name: self._judge.wanted(taken, sent, taken.ready_at or 0.0)
+            taken.name: self._judge.wanted(taken, known, taken.ready_at or 0.0)
             for taken in self._taken
             if taken.is_durable
         }
@@ -302,8 +307,8 @@ class Chaos:
             draw = Random(f"last {self.plan.seed} {name}")
             which = [draw.randrange(len(self._workload.pool)) for _ in range(LAST // CLIENTS)]
             await self._batch(client, self._sent[name], which, durable=number % 2 == 0)
-        sent = list(self._sent.values())
-        wanted = {t.name: self._judge.wanted(t, sent, self._healed) for t in self._taken}
+        known = published(self._sent.values())
+        wanted = {t.name: self._judge.wanted(t, known, self._healed) for t in self._taken}
         deadline = time.monotonic() + self.plan.patience_s
         while any(wanted[t.name] - t.got.keys() for t in self._taken):
             if time.monotonic() > deadline:
@@ -315,11 +320,11 @@ class Chaos:
         """What is wrong, and all that is known about it; empty: nothing."""
         lines: list[str] = []
         wrong: Counter[str] = Counter()
-        sent = list(self._sent.values())
+        known = published(self._sent.values())
         for taken in self._taken:
             since = (taken.ready_at or 0.0) if taken.is_durable else self._healed
-            required = self._judge.wanted(taken, sent, since)
-            allowed = self._judge.wanted(taken, sent, 0.0)
+            required = self._judge.wanted(taken, known, since)
+            allowed = self._judge.wanted(taken, known, 0.0)
             for kind, ids in self._judge.faults(taken, required, allowed).items():
                 wrong[kind] += len(ids)
                 if len(lines) < 100:
@@ -373,4 +378,3 @@ async def _read(subscription: Subscription, taken: Taken, draw: Random) -> None:
             await asyncio.sleep(0.3 * draw.random())
         for note in notes:
             note.ack_soon()
-

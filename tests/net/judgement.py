@@ -1,17 +1,18 @@
 """What the chaos test publishes and subscribes to, and what brute force says who must have got it.
 
-    Workload    random predicates; messages drawn from a pool, so that brute force is affordable
-    Taken       a subscription, when it was acknowledged, and what came to it
-    Sent        what a client has published, and when it was stored
-    judge       compares the two: missing, doubled, unwanted
+Workload    random predicates; messages drawn from a pool, so that brute force is affordable
+Taken       a subscription, when it was acknowledged, and what came to it
+Sent        what a client has published, and when it was stored
+judge       compares the two: missing, doubled, unwanted
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import palio
 
@@ -100,6 +101,18 @@ class Sent:
     """When it was acknowledged; shorter than the others while some wait for that."""
 
 
+Published: TypeAlias = dict[int, list[tuple[Id, float]]]
+"""By message of the pool: when it was published, and as what."""
+
+
+def published(sent: Iterable[Sent]) -> Published:
+    found: Published = defaultdict(list)
+    for one in sent:
+        for index, (which, at) in enumerate(zip(one.which, one.began, strict=True)):
+            found[which].append((Id(one.client, index), at))
+    return found
+
+
 class Judge:
     """Brute force over everything that was published."""
 
@@ -115,14 +128,10 @@ class Judge:
             self._chosen[text] = found
         return self._chosen[text]
 
-    def wanted(self, taken: Taken, sent: list[Sent], since: float) -> set[Id]:
+    def wanted(self, taken: Taken, published: Published, since: float) -> set[Id]:
         """What matches and was published from then on."""
-        chosen = self._selects(taken.text)
         return {
-            Id(one.client, index)
-            for one in sent
-            for index, (which, at) in enumerate(zip(one.which, one.began, strict=True))
-            if which in chosen and at >= since
+            id for which in self._selects(taken.text) for id, at in published[which] if at >= since
         }
 
     def faults(self, taken: Taken, required: set[Id], allowed: set[Id]) -> dict[str, list[Id]]:
