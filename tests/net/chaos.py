@@ -37,6 +37,7 @@ SUBSCRIPTIONS = 10
 """Durable ones of each client."""
 LATE = 2
 """Of these, made while the plan runs."""
+LIVE, REPLAY = "live", "replay"
 BATCH = 50
 LAST = 100
 """Messages that are published when all is healed: live ones must get these too."""
@@ -121,6 +122,7 @@ class Chaos:
             try:
                 await self._subscribe_first(tasks)
                 await self._storm(tasks)
+                await asyncio.gather(*(self._subscribe(f"c{i}", REPLAY, tasks) for i in (1, 7)))
                 await self._settle()
                 await self._last_round()
                 report = await self._report()
@@ -164,36 +166,33 @@ class Chaos:
     async def _subscribe_first(self, tasks: list[asyncio.Task[None]]) -> None:
         wishes = []
         for name in self._clients:
-            wishes += [self._subscribe(name, i, tasks) for i in range(SUBSCRIPTIONS - LATE)]
-            wishes.append(self._subscribe(name, None, tasks))
+            wishes += [self._subscribe(name, str(i), tasks) for i in range(SUBSCRIPTIONS - LATE)]
+            wishes.append(self._subscribe(name, LIVE, tasks))
         await asyncio.gather(*wishes)
         await self._cluster.agreed()
         self._say(f"{len(wishes)} subscriptions")
 
-    async def _subscribe(
-        self, client: str, number: int | None, tasks: list[asyncio.Task[None]]
-    ) -> None:
-        """A durable subscription; without a number, a live one."""
-        is_durable = number is not None
-        name = f"{client}-{'live' if number is None else number}"
-        taken = Taken(name, client, self._sent[client].broker, self._workload.predicate(),
-                      is_durable)  # fmt: skip
+    async def _subscribe(self, client: str, suffix: str, tasks: list[asyncio.Task[None]]) -> None:
+        """A durable subscription; LIVE: one that is not; REPLAY: one from the beginning."""
+        name, is_durable, home = f"{client}-{suffix}", suffix != LIVE, self._sent[client].broker
+        taken = Taken(name, client, home, self._workload.predicate(), is_durable)
         self._taken.append(taken)
-        made = self._clients[client].subscribe(taken.text, durable=name if is_durable else None)
-        draw = Random(name)
-        tasks.append(self._readers.create_task(_read(made, taken, draw)))
+        made = self._clients[client].subscribe(
+            taken.text,
+            durable=name if is_durable else None,
+            since=0 if suffix == REPLAY else None,
+        )
+        tasks.append(self._readers.create_task(_read(made, taken, Random(name))))
         await made.ready()
         taken.ready_at = time.monotonic()
+        taken.since = 0.0 if suffix == REPLAY else taken.ready_at
 
     # ---- messages
 
     async def _publish(self, name: str, count: int) -> None:
         """In batches, as far as the plan has come."""
-        client, sent, draw = (
-            self._clients[name],
-            self._sent[name],
-            Random(f"{self.plan.seed}{name}"),
-        )
+        client, sent = self._clients[name], self._sent[name]
+        draw = Random(f"{self.plan.seed}{name}")
         while len(sent.which) < count:
             async with self._release:
                 await self._release.wait_for(lambda: len(sent.which) < self._released)
@@ -220,7 +219,7 @@ class Chaos:
         plan, share = self.plan, self.plan.messages // CLIENTS
         links = ["-".join(pair) for pair in self._cluster.links]
         faults = drawn(plan, links, self._random)
-        late = [(name, SUBSCRIPTIONS - LATE + i) for name in self._clients for i in range(LATE)]
+        late = [(name, f"late{i}") for name in self._clients for i in range(LATE)]
         async with asyncio.TaskGroup() as group:
             for name in self._clients:
                 group.create_task(self._publish(name, share))
@@ -229,8 +228,8 @@ class Chaos:
                     self._released = share * step // len(faults)
                     self._release.notify_all()
                 group.create_task(self._inflict(fault))
-                for name, number in late[step - 1 :: len(faults)]:
-                    group.create_task(self._subscribe(name, number, tasks))
+                for name, suffix in late[step - 1 :: len(faults)]:
+                    group.create_task(self._subscribe(name, suffix, tasks))
                 self._say(f"{self._counts()}; fault {step} of {len(faults)}: {fault}")
                 await asyncio.sleep(plan.pause_s)
         self._say(f"{self._counts()}; all is healed, all is acknowledged")
@@ -283,13 +282,7 @@ class Chaos:
         await self._cluster.agreed()
         sent = self._sent.values()
         assert all(len(one.stored) == len(one.which) for one in sent), "a publish has no answer"
-        known = published(sent)
-        missing = {
-            taken.name: self._judge.wanted(taken, known, taken.ready_at or 0.0)
-            for taken in self._taken
-            if taken.is_durable
-        }
-        self._say(f"{self._counts()} of {sum(map(len, missing.values())):,} at least")
+        missing = await self._wanted(None)
         before, since = -1, time.monotonic()
         while left := sum(len(missing[t.name] - t.got.keys()) for t in self._taken if t.is_durable):
             if left != before:
@@ -307,8 +300,7 @@ class Chaos:
             draw = Random(f"last {self.plan.seed} {name}")
             which = [draw.randrange(len(self._workload.pool)) for _ in range(LAST // CLIENTS)]
             await self._batch(client, self._sent[name], which, durable=number % 2 == 0)
-        known = published(self._sent.values())
-        wanted = {t.name: self._judge.wanted(t, known, self._healed) for t in self._taken}
+        wanted = await self._wanted(self._healed)
         deadline = time.monotonic() + self.plan.patience_s
         while any(wanted[t.name] - t.got.keys() for t in self._taken):
             if time.monotonic() > deadline:
@@ -316,16 +308,31 @@ class Chaos:
             await asyncio.sleep(0.1)
         await asyncio.sleep(0.3)
 
+    async def _wanted(self, since: float | None) -> dict[str, set[Id]]:
+        """What each must have of what was published since then; None: since it subscribed.
+
+        In a thread: a client that says nothing for three keepalives is dead to its broker.
+        """
+
+        def judged() -> dict[str, set[Id]]:
+            known = published(self._sent.values())
+            return {
+                t.name: self._judge.wanted(t, known, t.since if since is None else since)
+                for t in self._taken
+            }
+
+        return await asyncio.to_thread(judged)
+
     async def _report(self) -> str:
         """What is wrong, and all that is known about it; empty: nothing."""
         lines: list[str] = []
         wrong: Counter[str] = Counter()
-        known = published(self._sent.values())
+        required, last = await self._wanted(None), await self._wanted(self._healed)
+        allowed = await self._wanted(0.0)
         for taken in self._taken:
-            since = (taken.ready_at or 0.0) if taken.is_durable else self._healed
-            required = self._judge.wanted(taken, known, since)
-            allowed = self._judge.wanted(taken, known, 0.0)
-            for kind, ids in self._judge.faults(taken, required, allowed).items():
+            least = required[taken.name] if taken.is_durable else last[taken.name]
+            found = self._judge.faults(taken, least, allowed[taken.name])
+            for kind, ids in found.items():
                 wrong[kind] += len(ids)
                 if len(lines) < 100:
                     lines.append(f"{len(ids)} messages {kind}: {taken}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 from random import Random
 from typing import NamedTuple, TypeAlias
 
@@ -82,6 +83,8 @@ class Taken:
     is_durable: bool = True
     ready_at: float | None = None
     """When it was acknowledged; None: not yet."""
+    since: float = inf
+    """It must have what was published from then on."""
     got: Counter[Id] = field(default_factory=Counter)
 
     def __str__(self) -> str:
