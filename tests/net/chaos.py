@@ -256,7 +256,7 @@ class Chaos:
         for times in range(2 if fault.kind == "kill twice" else 1):
             if times:  # the second comes while it starts, or soon after
                 await asyncio.sleep(2 * fault.detail)
-            await asyncio.to_thread(cluster.kill, name)
+            cluster.kill(name)
             await asyncio.sleep(fault.lasts_s / 2)
             cluster.start(name)
 
