@@ -13,7 +13,7 @@ STALE := FORCE
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test slow check bench cluster fuzz simulate lab lock clean FORCE
+.PHONY: help setup demo test slow check bench chaos cluster fuzz simulate lab lock clean FORCE
 
 help: ## Show this table
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -25,7 +25,7 @@ demo: $(WARM) ## See it work
 	@$(BIN)/palio demo
 
 test: $(WARM) ## Run the tests (a few minutes)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not slow and not fuzz and not cluster"
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not slow and not fuzz and not cluster and not chaos"
 
 slow: $(WARM) ## Run the tests that take minutes
 	@$(BIN)/python -m pytest -q -m slow
@@ -41,6 +41,10 @@ bench: $(WARM) ## Measure
 	@$(BIN)/palio bench forward --filters 100000 --engine pivot --engine counting
 	@$(BIN)/palio bench forward --filters 100000 --interfaces 20 --engine pivot --engine counting
 	@$(BIN)/palio bench spark
+
+# Another plan of faults: make chaos CHAOS_SEED=7. What it did is printed as it goes.
+chaos: $(WARM) ## Kill, freeze and cut off brokers under load; nothing may be lost (some minutes)
+	@$(BIN)/python -m pytest -q -s -m chaos tests/net
 
 cluster: $(WARM) ## Test on a Spark cluster of a master and two workers here, and on Spark Connect
 	@$(BIN)/python -m pytest -q -m cluster tests/spark

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from palio import Message, parse
 from palio.protocol.access import Access, Identity, token_hash
+from palio.protocol.bounds import Bounds
+from palio.protocol.frames import Forward, letter_frame, word_frame
 from palio.protocol.words import (
     Ended,
     Explained,
@@ -14,6 +17,7 @@ from palio.protocol.words import (
     Refused,
     Rejected,
     Shown,
+    Subscribe,
     Subscribed,
 )
 from tests.protocol.exchange import Exchange, network
@@ -273,6 +277,43 @@ def test_show() -> None:
     assert isinstance(shown, Shown)
     assert [place.broker for place in shown.places] == ["a", "b", "c", "d", "e"]
     assert all(place.reachable for place in shown.places)
+
+
+def test_a_message_with_a_bad_trail_ends_only_the_link_that_sent_it() -> None:
+    exchange = network([("a", "b")])
+    broker = exchange.brokers["a"]
+    (link,) = broker.links
+    ann = exchange.client("a", "ann")
+    bad = Forward(msgspec.Raw(b"\xc0"), "anybody/eve", 1, 2, False)
+    broker.receive(link, letter_frame(bad, b'{"x": 1}', b""), exchange.now_us)
+    wish = word_frame(Subscribe(1, "x > 1"))
+    broker.receive(ann.link, wish, exchange.now_us)  # deals with what came before
+    assert list(broker.links) == [ann.link]
+    ((closed, reason),) = broker.take().closes
+    assert closed == link
+    assert "trail" in reason
+
+
+def test_what_cannot_be_read_is_rejected_also_when_it_had_to_wait() -> None:
+    exchange = Exchange()
+    exchange.add("a", bounds=Bounds(queue=2))
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    ann.acks = False
+    id = ann.session.subscribe("x > 0", durable="d")
+    exchange.run()
+    for x in (1, 2, 3):
+        bob.publish({"x": x})
+    exchange.run()
+    bob.session.publish(b'{"x": [4]}', b"", 0)
+    bob.publish({"x": 5})
+    exchange.run()
+    for x in (1, 2):
+        ann.session.acknowledge(id, x)
+    ann.acks = True
+    exchange.run()
+    assert [m["x"] for m in ann.got(id)] == [1, 2, 3, 5]
+    assert len(bob.heard(Rejected)) == 1
+    assert not bob.session.unstored
 
 
 class TestGrants:

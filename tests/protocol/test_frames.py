@@ -159,6 +159,18 @@ def test_strangers_may_say_little_until_they_are_known() -> None:
     assert len(list(frames.feed(LETTER + word_frame(Said(bytes(20_000)))))) == 2
 
 
+def test_more_is_allowed_from_the_next_frame_on() -> None:
+    """The proof of a broker and its first messages may come at once."""
+    letter = letter_frame(Publish(1, 2, True), b"{}", b"body")
+    frames = Frames(BEFORE_HELLO)
+    found = frames.feed(word_frame(Ping(1)) + letter + word_frame(Ping(2)))
+    assert next(found) == Ping(1)
+    frames.limits = Limits()
+    assert [type(item) for item in found] == [Letter, Ping]
+    with pytest.raises(BrokenFrame, match="the most are 0, 0 and 0"):
+        list(Frames(BEFORE_HELLO).feed(word_frame(Ping(1)) + letter))
+
+
 # ---- random bytes
 
 _HEADERS: list[Header] = [

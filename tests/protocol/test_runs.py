@@ -13,7 +13,7 @@ from palio.protocol.frames import Frames, Letter, Limits, Publish, letter_frame,
 from palio.protocol.runs import Run, scan
 from palio.protocol.words import VERSION, Hello, Ping, Subscribe, Word
 from palio.routing import data_path
-from tests.protocol.exchange import Exchange
+from tests.protocol.exchange import Exchange, network
 
 NUMBERS = st.one_of(
     st.integers(0, 300), st.integers(2**16 - 3, 2**16 + 3), st.integers(2**32 - 3, 2**63 - 1)
@@ -138,3 +138,16 @@ def test_a_broker_does_the_same_with_runs(monkeypatch: object) -> None:
     texts[50] = '{"x": [1]}'
     texts[51] = '{"x": 1'
     assert _sent(texts, True, 1_000_000) == _sent(texts, False, 1_000_000)
+
+
+def test_runs_travel_to_other_brokers() -> None:
+    exchange = network([("a", "b")])
+    ann, bob = exchange.client("a", "ann"), exchange.client("b", "bob")
+    ids = [ann.session.subscribe("x > 0"), ann.session.subscribe("x > 0", durable="d")]
+    exchange.run()
+    for durable in (True, False):
+        for x in range(1, 200):
+            bob.publish({"x": x}, b"a body that makes them enough bytes for a run", durable)
+    exchange.run()
+    for id in ids:
+        assert sorted(m["x"] for m in ann.got(id)) == sorted([*range(1, 200)] * 2)  # type: ignore[type-var]

@@ -114,6 +114,15 @@ class TestKeepalive:
         assert isinstance(closing, Closing)
         assert "silent for 3 s" in closing.reason
 
+    def test_who_was_asleep_blames_nobody(self) -> None:
+        session = ready()
+        assert session.wake(60_000_000) == []  # what came meanwhile is not read yet
+        assert said(session) == [words.Ping(60_000_000)]
+        assert session.deadline_us == 61_000_000
+        session.wake(61_000_000)
+        (closing,) = session.wake(62_000_000)
+        assert isinstance(closing, Closing)
+
     def test_answers_pings(self) -> None:
         session = ready()
         session.receive(word_frame(words.Ping(7)), 1)

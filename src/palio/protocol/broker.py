@@ -44,8 +44,8 @@ _NAME = "broker/name"
 class Link:
     """A connection, and who is at the other end once that is known."""
 
-    __slots__ = ("certificate", "credit", "dialled", "frames", "heard_us", "identity", "is_bound", "is_pressed",
-                 "name", "number", "pending",
+    __slots__ = ("certificate", "credit", "dialled", "frames", "heard_us", "identity", "is_bound",
+                 "is_pressed", "name", "number", "pending",
                  "pinged_us", "publisher", "received", "waiting")  # fmt: skip
 
     def __init__(self, number: int, frames: Frames, now_us: int) -> None:
@@ -224,8 +224,8 @@ class Broker:
     def hang_up(self, link: Link, reason: str) -> None:
         """Close a connection from this side."""
         if self._links.pop(link.number, None) is not None:
+            self._forget(link)  # first: there may be answers to what it said before, and Bye is last
             self.output.close(link.number, reason)
-            self._forget(link)
 
     def _forget(self, link: Link) -> None:
         if link.name:

@@ -177,7 +177,7 @@ class Frames:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        """May be replaced after each word: more is allowed to those who said who they are."""
+        """May be replaced after any word: more is allowed to those who said who they are."""
         self.scan: Callable[[bytes, int, Limits], tuple[Run | None, int]] | None = None
         """Reads many PUBLISH frames at once (runs.py), where that is wanted."""
         self._rest = bytearray()  # the beginning of a frame: it grows in place, however it is cut
@@ -217,8 +217,9 @@ class Frames:
                 yield _letter(kind, data, at + _SIZE.size, stop, limits)
             else:
                 yield _word(data[at + _SIZE.size : stop], limits)
-                limits = self.limits
-                size_max = limits.frame
+                if self.limits is not limits:  # the word was the last of a handshake
+                    limits = self.limits
+                    size_max = limits.frame
             at = stop
         self._rest += data[at:]
 

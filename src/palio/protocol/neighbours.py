@@ -98,6 +98,12 @@ class Neighbours:
             self._broker.traffic.flush()
             self._broker.live.part(peer_of(link.name))
 
+    def hang_up(self, name: str, reason: str) -> None:
+        """A neighbour has sent what cannot be."""
+        link = self._links.get(name)
+        if link is not None:
+            self._broker.hang_up(link, reason)
+
     def _set_links(self) -> None:
         neighbours = self._broker.settings.neighbours
         self._broker.landscape.set_links({name: neighbours[name].weight for name in self._links})

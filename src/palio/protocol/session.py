@@ -148,7 +148,13 @@ class Session:
         return happenings
 
     def wake(self, now_us: int) -> list[Happening]:
-        """The time has come to say that we live, or to see that the broker does not."""
+        """The time has come to say that we live, or to see that the broker does not.
+
+        A client that was asleep or busy itself blames nobody: what came meanwhile is yet to be read.
+        """
+        late_us = now_us - (self.deadline_us or now_us)
+        if self._keepalive_us and late_us > self._keepalive_us // 3:
+            self._heard_us += late_us
         if self._state is OPENING and now_us >= self._heard_us + self.settings.handshake_us_max:
             patience = self.settings.handshake_us_max / 1e6
             return [self._end(f"the broker said no Welcome within {patience:g} s")]

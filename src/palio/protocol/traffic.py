@@ -225,7 +225,12 @@ class Traffic:
                     self._forward(name_of(peer), parcel, _NO_TRAIL)
         elif broker.neighbours.names:
             for parcel in parcels:
-                for name, trail in self._next_hops(parcel):
+                try:
+                    hops = self._next_hops(parcel)
+                except BrokenFrame as error:
+                    broker.neighbours.hang_up(name_of(parcel.source), str(error))
+                    continue
+                for name, trail in hops:
                     self._forward(name, parcel, trail)
 
     def _next_hops(self, parcel: Parcel) -> list[tuple[str, bytes]]:
@@ -330,7 +335,7 @@ class Traffic:
             broker.clients.ended(ended)
         if out.has_room and self._held:
             held, self._held = self._held, []
-            self._store(held)
+            self._each_valid(held, self._store)
 
     def _hand_over(self, delivery: Delivery) -> None:
         link, id = cast(tuple[int, int], delivery.consumer)

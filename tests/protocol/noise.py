@@ -1,0 +1,265 @@
+"""Noise for a broker: what strangers, clients and neighbours might say, good, mutated and random.
+
+    Speaker   draws what one end of a connection says, by its role
+    Target    a broker in this process that hears it; checks that it lives and closes with a reason
+
+A stranger has not said who it is; a client has been welcomed; a neighbour has proved its name, so
+that what it says reaches everything behind the handshake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import msgspec
+
+from palio.protocol.broker import Broker
+from palio.protocol.frames import (
+    Carry,
+    Deliver,
+    Forward,
+    Frames,
+    Publish,
+    Target,
+    letter_frame,
+    word_frame,
+)
+from palio.protocol.handshake import NONCE_BYTES, dial
+from palio.protocol.packets import to_bytes
+from palio.protocol.settings import Neighbour, Settings
+from palio.protocol.words import (
+    VERSION,
+    Acknowledge,
+    Advertise,
+    Asked,
+    Bye,
+    Confirm,
+    Credit,
+    Digest,
+    Durable,
+    Explain,
+    Got,
+    Hello,
+    Hop,
+    Missing,
+    Ping,
+    Pong,
+    Quench,
+    Said,
+    Show,
+    State,
+    States,
+    Subscribe,
+    Told,
+    Unadvertise,
+    Unsubscribe,
+    Welcome,
+    Word,
+)
+from palio.routing import packets
+from tests.protocol.exchange import ANYBODY
+from tests.protocol.memory_store import MemoryStore
+from tests.protocol.mutation import mutated
+
+ROLES = ("stranger", "client", "neighbour")
+SECRET = b"a secret that both brokers know"
+ME, NEIGHBOUR = "a", "n"
+DAY_US = 86_400_000_000
+
+
+def _words(*words: Word) -> list[bytes]:
+    return list(map(word_frame, words))
+
+
+GREETINGS = _words(
+    Hello(VERSION, "client", "eve"),
+    Hello(VERSION, "client", "eve", token="guessed"),
+    Hello(VERSION, "broker", NEIGHBOUR, nonce=bytes(range(NONCE_BYTES))),
+    Hello(VERSION, "broker", "stranger", nonce=bytes(range(NONCE_BYTES))),
+    Hello(VERSION + 1, "client", "eve"),
+    Welcome(VERSION, NEIGHBOUR, nonce=bytes(NONCE_BYTES), proof=bytes(32)),
+    Confirm(bytes(32)),
+    Ping(1),
+    Pong(1),
+    Bye("enough"),
+    States((State(NEIGHBOUR, "e", 1, 0, ()),)),
+    Subscribe(1, "x > 1"),
+)
+MESSAGES = [
+    letter_frame(Publish(number, 5, durable), text, b"body")
+    for durable in (False, True)
+    for number, text in enumerate(
+        [b'{"x": 1}', b'{"x": 2, "s": "abc"}', b"{}", b'{"x": [1]}', b'{"x": 1', b'{"t": NaN}'], 1
+    )
+]
+REQUESTS = [
+    *_words(
+        Subscribe(1, "x > 1"),
+        Subscribe(2, "x > 1 OR s LIKE 'a%' AND t IS NULL", credit=3),
+        Subscribe(3, "x = 1", durable="d"),
+        Subscribe(4, "x = 1", durable="d", since=0, group="g", full="drop"),
+        Subscribe(5, "s = 'abc'", group="g", full="end"),
+        Subscribe(6, pattern="[x = 1] THEN [x = 2] WITHIN 1 minute"),
+        Unsubscribe(1),
+        Unsubscribe(3, True),
+        Acknowledge(3, (1, 2, 3)),
+        Credit(1, 100),
+        Advertise(7, ("x > 0", "s = 'abc'")),
+        Unadvertise(7),
+        Quench(8, True),
+        Quench(8, False),
+        Explain(9, '{"x": 1}', "d"),
+        Show(10),
+        Ping(1),
+        Pong(1),
+    ),
+    *MESSAGES,
+    b"".join(MESSAGES[:2] * 40),  # enough for a run
+]
+TARGETS = (Target(ME, 1, 1, ("1@anonymous/d",)), Target("c", 2, 1, ("1@x/y",)))
+REPORTS = [
+    *_words(
+        States((State(NEIGHBOUR, "e", 1, 0, ((ME, 1.0),), ("x > 1",), (), {}),)),
+        States((State(NEIGHBOUR, "e", 2, 1, ((ME, 1.0), ("c", 2.5)), ("x > 2",), ("x > 1",)),)),
+        States((State("c", "f", 1, 0, ((NEIGHBOUR, 1.0),), (), (), {"x/y": Durable("x", 1, 1)}),)),
+        States((State("c", "f", 2, 1, (), (), (), {}, ("x/y",)), State(ME, "z", 9, 0, ()))),
+        Digest(((ME, "e", 1), ("c", "f", 2))),
+        Missing((ME, "c")),
+        Got(ME, "e", "c", 1),
+        Got("c", "f", ME, 1),
+        Said(to_bytes(packets.Restate())),
+        Asked(1, NEIGHBOUR, NEIGHBOUR, '{"x": 1}', "d"),
+        Told(1, ME, Hop("c", NEIGHBOUR, (("x", "y"),), (("z", "w"),))),
+        Credit(0, 100),
+        Ping(1),
+    ),
+    letter_frame(Forward(msgspec.Raw(b"\xc0"), "x/y", 1, 2, False), b'{"x": 1}', b"body"),
+    letter_frame(Forward(msgspec.Raw(b"\x92\xa1n\x05"), "x/y", 2, 2, True), b'{"x": 2}', b""),
+    letter_frame(Carry("c", "f", TARGETS, "x/y", 1, 2), b'{"x": 1}', b"body"),
+    letter_frame(Carry(NEIGHBOUR, "e", TARGETS[:1], "x/y", 1, 2), b'{"x": 1', b"body"),
+    letter_frame(Deliver((1,), 1, "x/y", 1, 2), b"{}", b""),
+]
+SAYS = {"stranger": GREETINGS, "client": REQUESTS + GREETINGS[:3], "neighbour": REPORTS + REQUESTS}
+
+
+class Speaker:
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def frame(self, role: str) -> bytes:
+        """Mostly bad: the others lead to where bad ones hurt."""
+        good = SAYS[role]
+        if self._random.random() < 0.35:
+            return self._random.choice(good)
+        return mutated(self._random, good)
+
+
+class Listening:
+    """A broker in this process, and one connection after the other to it."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        neighbours = {NEIGHBOUR: Neighbour(SECRET)}
+        self._store = MemoryStore()
+        self.now_us = 1_000_000_000_000
+        settings = Settings(ME, ANYBODY, neighbours)
+        self.broker = Broker(settings, self._store, self.now_us, random.randbytes)
+        self._link = 0
+        self._ticket: int | None = None
+        self._is_open = False
+        self.closed: list[str] = []
+        self._out = b""
+
+    def connect(self, role: str) -> None:
+        """A new connection, as far as its role comes."""
+        self._link += 1
+        self._is_open, self._out = True, b""
+        self.broker.open(self._link, self.now_us)
+        if role == "client":
+            name = self._random.choice(("ann", "bob"))
+            self.hear(word_frame(Hello(VERSION, "client", name)))
+        elif role == "neighbour":
+            dialling, hello = dial(NEIGHBOUR, ME, SECRET, self._random.randbytes(NONCE_BYTES))
+            self.hear(word_frame(hello))
+            (welcome,) = Frames().feed(self._out)
+            assert isinstance(welcome, Welcome)
+            self.hear(word_frame(dialling.welcome(welcome)))
+            assert NEIGHBOUR in self.broker.neighbours.names
+
+    def hear(self, data: bytes) -> bool:
+        """Bytes on the connection; False: the broker has closed it, and said why."""
+        self.now_us += 50
+        self.broker.receive(self._link, data, self.now_us)
+        self._turn()
+        return self._is_open
+
+    def _turn(self) -> None:
+        if self._ticket is not None:
+            self._store.end()
+            ticket, self._ticket = self._ticket, None
+            self.broker.committed(ticket, self.now_us)
+        effects = self.broker.take()
+        if effects.commit is not None:
+            self._store.begin()
+            self._ticket = effects.commit
+        self._out = b"".join(effects.writes.get(self._link, ()))
+        for link, reason in effects.closes:
+            *_, last = Frames().feed(b"".join(effects.writes[link]))
+            assert last == Bye(reason), (last, reason)
+            assert reason
+            self.closed.append(reason)
+            self._is_open = self._is_open and link != self._link
+
+    def leave(self) -> None:
+        if self._is_open:
+            self.broker.close(self._link, self.now_us)
+            self._is_open = False
+        if self.now_us >= self.broker.deadline_us:
+            self.broker.wake(self.now_us)
+        self._turn()
+
+    def tidy(self) -> None:
+        """What was stored on request goes, as it would in time: durable subscriptions, publishers."""
+        for name in list(self.broker.clients.durables):
+            self.broker.clients.forget(name)
+        for days in (8, 16):
+            self.now_us += days * DAY_US
+            self.leave()
+            self._turn()
+
+
+def search(
+    count: int, seed: int, progress: Callable[[int, int], None] | None = None
+) -> dict[str, int]:
+    """So many frames to brokers of this process. Gives how many connections each role had closed."""
+    random = Random(seed)
+    speaker = Speaker(random)
+    listening = {role: Listening(random) for role in ROLES}
+    closed = dict.fromkeys(ROLES, 0)
+    told = said = 0
+    while said < count:
+        (role,) = random.choices(ROLES, (4, 4, 1))  # neighbours last: their comings are dear
+        broker = listening[role]
+        broker.connect(role)
+        said_before = said
+        data = b""
+        try:
+            for _ in range(random.randrange(1, 60)):
+                data = speaker.frame(role)
+                said += 1
+                if not broker.hear(data):
+                    closed[role] += 1
+                    break
+            broker.leave()
+        except BaseException:
+            print(f"seed {seed}, frame {said} (connection since {said_before}) as {role}: {data!r}")
+            raise
+        if said // 20_000 > told // 20_000:
+            told = said
+            listening["client"].tidy()
+            listening["stranger"].tidy()
+            listening["neighbour"] = Listening(random)  # whom it trusts, it believes for ever
+            if progress is not None:
+                progress(said, sum(closed.values()))
+    return closed
