@@ -22,7 +22,9 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from enum import Enum
+from itertools import accumulate
 
 import msgspec
 
@@ -101,6 +103,11 @@ class _Batch:
         self.bytes = size
 
 
+def weigh(messages: Iterable[Message]) -> list[int]:
+    """The size of each in bytes."""
+    return [len(m.attributes) + len(m.body) + len(m.publisher) + _OVERHEAD_BYTES for m in messages]
+
+
 class _Verdict(Enum):
     KEEP = 0
     THIN = 1
@@ -134,7 +141,6 @@ class Journal:
             self._time_us = self._batches[-1].ends_us
         self._open = _Batch(next)
         self._open_bytes = 0
-        self._gather = self._messages(self._open).append
         self._batches.append(self._open)
         self._firsts = [batch.first for batch in self._batches]
         self._last = self._open  # where something was found the last time
@@ -159,29 +165,38 @@ class Journal:
         self._time_us = max(self._time_us, now_us)
         return self._time_us
 
-    def append(self, message: Message, references: int) -> tuple[int, int]:
-        """Take a message that this many refer to. Its position and its size in bytes."""
-        size = (
-            len(message.attributes) + len(message.body) + len(message.publisher) + _OVERHEAD_BYTES
-        )
-        batch = self._open
-        self._gather(message)
-        batch.counts.append(references)
-        batch.sizes.append(size)
-        self.bytes += size
-        self._open_bytes += size
-        position = self.next
-        self.next = position + 1
-        if self._open_bytes >= BATCH_BYTES or len(batch.counts) >= BATCH_COUNT:
-            self._begin()
-        return position, size
+    def extend(
+        self, messages: Sequence[Message], sizes: Sequence[int], references: Sequence[int]
+    ) -> int:
+        """Take messages of these sizes (`weigh`), to each of which so many refer. The position of
+        the first; the others follow it."""
+        first, at = self.next, 0
+        while at < len(messages):
+            batch = self._open
+            end = at + self._room(sizes[at : at + BATCH_COUNT - len(batch.counts)])
+            size = sum(sizes[at:end])
+            self._messages(batch).extend(messages[at:end])
+            batch.counts.extend(references[at:end])
+            batch.sizes.extend(sizes[at:end])
+            self.bytes += size
+            self._open_bytes += size
+            self.next += end - at
+            at = end
+            if self._open_bytes >= BATCH_BYTES or len(batch.counts) >= BATCH_COUNT:
+                self._begin()
+        return first
+
+    def _room(self, sizes: Sequence[int]) -> int:
+        """How many messages of these sizes go into the open batch: it ends as soon as it is full."""
+        if self._open_bytes + sum(sizes) < BATCH_BYTES:
+            return len(sizes)
+        return bisect_left(list(accumulate(sizes, initial=self._open_bytes)), BATCH_BYTES)
 
     def _begin(self) -> None:
         """Close the open batch, and open the next one."""
         self._open.close(self._open_bytes)
         self._open_bytes = 0
         self._open = _Batch(self.next)
-        self._gather = self._messages(self._open).append
         self._batches.append(self._open)
         self._firsts.append(self.next)
 
@@ -193,29 +208,43 @@ class Journal:
         batch.references += 1
         return batch.sizes[at]
 
-    def release(self, position: int) -> int:
-        """One less refers to this message. Its size."""
+    def release(self, positions: Iterable[int]) -> int:
+        """One less refers to each of these messages. Their size."""
         batch = self._last
-        at = position - batch.first
-        if not 0 <= at < len(batch.counts):
-            batch = self._find(position)
-            at = position - batch.first
-        batch.counts[at] -= 1
-        batch.references -= 1
-        return batch.sizes[at]
+        first, counts, sizes = batch.first, batch.counts, batch.sizes
+        count = size = 0
+        for position in positions:
+            at = position - first
+            if not 0 <= at < len(counts):
+                batch.references -= count
+                count = 0
+                batch = self._find(position)
+                first, counts, sizes = batch.first, batch.counts, batch.sizes
+                at = position - first
+            counts[at] -= 1
+            count += 1
+            size += sizes[at]
+        batch.references -= count
+        return size
 
     def size(self, position: int) -> int:
         batch = self._find(position)
         return batch.sizes[position - batch.first]
 
-    def read(self, position: int) -> Message:
-        batch = self._last
-        if not 0 <= position - batch.first < len(batch.counts):
-            batch = self._find(position)
-        message = (batch.messages or self._load(batch))[position - batch.first]
-        if message is None:
-            raise InvalidFile(f"message {position} of the journal is gone while it is needed")
-        return message
+    def read(self, positions: Iterable[int]) -> list[Message]:
+        """The messages at these positions."""
+        found: list[Message] = []
+        first = 0
+        messages: list[Message | None] = []
+        for position in positions:
+            if not 0 <= position - first < len(messages):
+                batch = self._find(position)
+                first, messages = batch.first, self._messages(batch)
+            message = messages[position - first]
+            if message is None:
+                raise InvalidFile(f"message {position} of the journal is gone while it is needed")
+            found.append(message)
+        return found
 
     def since(self, time_us: int) -> int:
         """The position of the first message that was stored at this time or later."""

@@ -144,6 +144,7 @@ class Live:
         self._output = output
         self._bound = bound
         self._groups: dict[Peer, _Group] = {}
+        self._takers = 0  # groups that get durable messages too
         self._places: dict[tuple[int, int], tuple[Peer, _Subscription]] = {}
         self._watches: dict[Peer, tuple[int, int]] = {}
         self._links: dict[int, set[int]] = {}
@@ -176,6 +177,7 @@ class Live:
         found = self._groups.get(peer)
         if found is None:
             found = self._groups[peer] = _Group(peer, only_live)
+            self._takers += not only_live
             self._step(Joined(peer))
             self._step(Received(peer, Restate(subscriptions=tuple(filters))))
         found.members.append(subscription)
@@ -204,6 +206,7 @@ class Live:
         group.members.remove(subscription)
         if not group.members:
             del self._groups[peer]
+            self._takers -= not group.only_live
             self._step(Left(peer))
 
     def leave(self, link: int) -> None:
@@ -250,6 +253,11 @@ class Live:
             self._step(Tick(now_us))
 
     # ---- messages
+
+    @property
+    def takes_durable(self) -> bool:
+        """Somebody here may want durable messages that come from here."""
+        return self._takers > 0 or bool(self._watches)
 
     def deliver(self, parcels: Sequence[Parcel]) -> list[list[Peer]]:
         """Give messages to those here who want them; the neighbours that want each."""

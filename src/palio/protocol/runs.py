@@ -43,8 +43,9 @@ class Run:
 
     def __iter__(self) -> Iterator[tuple[int, int, bytes, bytes]]:
         data = self.bytes
-        for number, time, text, body, end in self.rows.tolist():
-            yield number, time, data[text:body], data[body:end]
+        return iter(
+            [(n, time, data[a:b], data[b:end]) for n, time, a, b, end in self.rows.tolist()]
+        )
 
     def attributes(self) -> pa.Array:
         """A column of JSON objects."""

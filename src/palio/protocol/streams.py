@@ -20,6 +20,8 @@ comes from before it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from palio.protocol.bounds import Bounds
@@ -60,11 +62,13 @@ class Outbound:
         """Enough for those who wait to begin again."""
         return len(self.line.entries) < self._bounds.backlog * 7 / 8
 
-    def push(self, position: int, labels: tuple[str, ...]) -> None:
-        """Take a message; its reference is counted already."""
-        line = self.line
-        line.entries[line.next] = (position, labels)
-        line.next += 1
+    def fits(self, count: int, size: int) -> bool:
+        """There is room for so many messages; their bytes are in the journal anyway."""
+        return len(self.line.entries) + count <= self._bounds.backlog
+
+    def push(self, entries: Sequence[Sent]) -> None:
+        """Take messages; their references are counted already."""
+        self.line.extend(entries)
 
     def commit(self, next: int) -> None:
         """Entries before this number are safe."""
@@ -95,11 +99,10 @@ class Outbound:
         line, journal = self.line, self._journal
         if not line.first <= number < self._safe:
             return False
-        for n in range(line.first, number + 1):
-            size = journal.release(line.entries.pop(n)[0])
-            if n < self._sent:
-                self._bytes -= size
-        line.first = number + 1
+        after, sent = number + 1, min(number + 1, self._sent)
+        self._bytes -= journal.release([line.entries.pop(n)[0] for n in range(line.first, sent)])
+        journal.release([line.entries.pop(n)[0] for n in range(sent, after)])
+        line.first = after
         self._sent = max(self._sent, line.first)
         self._window = min(2 * self._window, self._bounds.window)
         self._retry_us = self._bounds.retry_us_min
@@ -126,8 +129,7 @@ class Outbound:
     def give_up(self) -> None:
         """Nobody at the destination wants what waits."""
         line = self.line
-        for position, _ in line.entries.values():
-            self._journal.release(position)
+        self._journal.release([position for position, _ in line.entries.values()])
         line.entries.clear()
         line.lowest()
         self._go_back()

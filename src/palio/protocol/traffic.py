@@ -13,16 +13,16 @@ brokers differ for a moment, is dropped by its publisher and number.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import msgspec
 
 from palio.errors import InvalidValue, PalioError
 from palio.model.message import Message
 from palio.model.predicate import Filter
-from palio.protocol import outgoing
 from palio.protocol.access import check_publish
 from palio.protocol.frames import (
     BrokenFrame,
@@ -32,10 +32,11 @@ from palio.protocol.frames import (
     Letter,
     Publish,
     Target,
+    deliver_frames,
     letter_frame,
 )
 from palio.protocol.live import NOWHERE, Parcel
-from palio.protocol.outgoing import Delivery
+from palio.protocol.outgoing import Delivery, Keys, Publication
 from palio.protocol.runs import Run
 from palio.protocol.words import Credit, Got, Published, Rejected
 from palio.routing.data_path import DataPath
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 RECENT_MAX = 100_000
 _NO_TRAIL = b"\xc0"
+_NUMBER: Final = 0  # of a Publication
+_TEXT: Final = 2
 
 
 class Counts(msgspec.Struct):
@@ -60,16 +63,22 @@ class Counts(msgspec.Struct):
     """Live messages for which a neighbour had no room, and those that nobody could read."""
 
 
+class _Stored(NamedTuple):
+    """New durable messages that the deposit has taken from a publisher."""
+
+    publisher: str
+    letters: list[Publication]
+
+
 class Traffic:
     def __init__(self, broker: Broker) -> None:
         self.counts = Counts()
         self._broker = broker
         self._live: list[Parcel] = []  # came in this turn
-        self._durable: list[Parcel] = []
-        self._held: list[Parcel] = []  # durable, no room
-        self._last: OrderedDict[str, int] = OrderedDict()  # number of a durable message
-        self._stored: list[Parcel] = []  # since the last ticket
-        self._unsafe: dict[int, list[Parcel]] = {}
+        self._durable: dict[str, list[Publication]] = {}  # by publisher
+        self._held: dict[str, list[Publication]] = {}  # durable, no room
+        self._stored: list[_Stored] = []  # since the last ticket
+        self._unsafe: dict[int, list[_Stored]] = {}
         self._recent: OrderedDict[tuple[str, int], None] = OrderedDict()
         self._paths = DataPath()  # from messages to durable subscriptions, wherever they live
 
@@ -83,28 +92,26 @@ class Traffic:
 
     # ---- messages that come in
 
-    def publish(self, link: Link, letter: Letter) -> None:
+    def publish(self, link: Link, found: Letter) -> None:
         """A client has published."""
-        header, attributes, body = letter
+        header, attributes, body = found
         if type(header) is not Publish:
             raise BrokenFrame(f"a client sends PUBLISH frames, not {type(header).__name__}")
-        parcel = Parcel(
-            NOWHERE, link.publisher, header.number, header.time, header.durable, attributes, body
-        )
-        if link.is_bound and not self._may_publish(link, parcel):
-            return
-        (self._durable if header.durable else self._live).append(parcel)
+        letter = header.number, header.time, attributes, body
+        self._publish(link, [letter], header.durable)
 
     def publish_run(self, link: Link, run: Run) -> None:
         """A client has published many messages."""
         if link.is_bound or run.durable or self._live or not self._deliver_run(link, run):
-            durable, live = self._durable, self._live
-            for number, time, attributes, body in run:
-                parcel = Parcel(
-                    NOWHERE, link.publisher, number, time, run.durable, attributes, body
-                )
-                if not link.is_bound or self._may_publish(link, parcel):
-                    (durable if run.durable else live).append(parcel)
+            self._publish(link, run, run.durable)
+
+    def _publish(self, link: Link, letters: Iterable[Publication], durable: bool) -> None:
+        if link.is_bound:
+            letters = [letter for letter in letters if self._may_publish(link, letter)]
+        if durable:
+            self._durable.setdefault(link.publisher, []).extend(letters)
+        else:
+            self._live += _parcels(link.publisher, letters, durable=False)
 
     def _deliver_run(self, link: Link, run: Run) -> bool:
         """False: it must be done one by one."""
@@ -169,38 +176,47 @@ class Traffic:
         """Deal with all messages that came in; called before anything changes who gets them."""
         if self._live:
             live, self._live = self._live, []
-            self._each_valid(live, self._deliver)
+            self._deliver_valid(live)
         if self._durable:
-            durable, self._durable = self._durable, []
+            durable, self._durable = self._durable, {}
             if self._held:  # they come first
-                holding = {parcel.publisher for parcel in self._held}
-                self._hold([parcel for parcel in durable if parcel.publisher in holding])
-                durable = [parcel for parcel in durable if parcel.publisher not in holding]
-            if durable:
-                self._each_valid(durable, self._store)
+                for publisher in [name for name in durable if name in self._held]:
+                    self._hold(publisher, durable.pop(publisher))
+            try:
+                self._store(durable)
+            except InvalidValue:
+                self._store({name: self._valid(name, own) for name, own in durable.items()})
 
-    def _may_publish(self, link: Link, parcel: Parcel) -> bool:
+    def _may_publish(self, link: Link, letter: Publication) -> bool:
         assert link.identity is not None
         try:
-            check_publish(link.identity, Message.from_json(parcel.attributes))
+            check_publish(link.identity, Message.from_json(letter[_TEXT]))
         except PalioError as error:
-            self._reject(parcel, error)
+            self._reject(link.publisher, letter[_NUMBER], error)
             return False
         return True
 
-    def _reject(self, parcel: Parcel, error: PalioError) -> None:
-        if parcel.source != NOWHERE:
-            self.counts.dropped += 1
-            return
+    def _reject(self, publisher: str, number: int, error: PalioError) -> None:
         self.counts.rejected += 1
-        link = self._broker.clients.link_of(parcel.publisher)
+        link = self._broker.clients.link_of(publisher)
         if link is not None:
-            self._broker.output.say(link.number, Rejected(parcel.number, str(error)))
+            self._broker.output.say(link.number, Rejected(number, str(error)))
 
-    def _each_valid(self, parcels: list[Parcel], do: Callable[[list[Parcel]], None]) -> None:
+    def _valid(self, publisher: str, letters: list[Publication]) -> list[Publication]:
+        """Those that can be read; the others are rejected."""
+        valid = []
+        for letter in letters:
+            try:
+                Message.from_json(letter[_TEXT])
+                valid.append(letter)
+            except InvalidValue as error:
+                self._reject(publisher, letter[_NUMBER], error)
+        return valid
+
+    def _deliver_valid(self, parcels: list[Parcel]) -> None:
         """Deal with a batch; when some of its messages cannot be read, with the others."""
         try:
-            do(parcels)
+            self._deliver(parcels)
         except InvalidValue:
             valid = []
             for parcel in parcels:
@@ -208,11 +224,13 @@ class Traffic:
                     Message.from_json(parcel.attributes)
                     valid.append(parcel)
                 except InvalidValue as error:
-                    self._reject(parcel, error)
+                    if parcel.source == NOWHERE:
+                        self._reject(parcel.publisher, parcel.number, error)
+                    else:
+                        self.counts.dropped += 1
             if len(valid) == len(parcels):
                 raise
-            if valid:
-                do(valid)
+            self._deliver(valid)
 
     def _deliver(self, parcels: list[Parcel]) -> None:
         """To live subscriptions here, and on to the brokers that want it."""
@@ -247,41 +265,24 @@ class Traffic:
 
     # ---- durable messages
 
-    def _store(self, parcels: list[Parcel]) -> None:
+    def _store(self, durable: dict[str, list[Publication]]) -> None:
         """Into the deposit; what there is no room for waits."""
         deposit = self._broker.deposit
-        found = self._paths.peers_of([parcel.attributes for parcel in parcels])
-        groups: dict[str, list[int]] = {}
-        for i, parcel in enumerate(parcels):
-            groups.setdefault(parcel.publisher, []).append(i)
-        for publisher, chosen in groups.items():
-            letters = [
-                outgoing.Publication(p.number, p.time, p.attributes, p.body)
-                for p in (parcels[i] for i in chosen)
-            ]
-            matches = [tuple(map(_split, found[i])) for i in chosen]
+        found = iter(self._paths.peers_of([one[_TEXT] for own in durable.values() for one in own]))
+        for publisher, letters in durable.items():
+            matches = [_keys(peers) for peers in islice(found, len(letters))]
+            before = deposit.taken_number(publisher)
             taken = deposit.publish(publisher, letters, matches, self._broker.now_us)
-            self._note_stored(publisher, [parcels[i] for i in chosen[:taken]])
-            self._hold([parcels[i] for i in chosen[taken:]])
+            self._stored.append(_Stored(publisher, _new(letters[:taken], before)))
+            self._hold(publisher, letters[taken:])
 
-    def _note_stored(self, publisher: str, parcels: list[Parcel]) -> None:
-        """Those that are new go to live subscriptions too, once they are safe."""
-        last = max(self._last.pop(publisher, 0), self._broker.deposit.last_number(publisher))
-        for parcel in parcels:
-            if parcel.number > last:
-                last = parcel.number
-                self._stored.append(parcel)
-        self._last[publisher] = last
-        if len(self._last) > RECENT_MAX:
-            self._last.popitem(last=False)
-
-    def _hold(self, parcels: list[Parcel]) -> None:
+    def _hold(self, publisher: str, letters: list[Publication]) -> None:
         """Wait until there is room; a client that goes on and on is sent away."""
-        if not parcels:
+        if not letters:
             return
-        self._held += parcels
-        publisher = parcels[-1].publisher
-        if sum(p.publisher == publisher for p in self._held) > self._broker.settings.held_max:
+        held = self._held.setdefault(publisher, [])
+        held += letters
+        if len(held) > self._broker.settings.held_max:
             self.forget(publisher)
             link = self._broker.clients.link_of(publisher)
             if link is not None:
@@ -289,8 +290,7 @@ class Traffic:
 
     def forget(self, publisher: str) -> None:
         """A client is gone: it will send again what was not stored."""
-        if self._held:
-            self._held = [parcel for parcel in self._held if parcel.publisher != publisher]
+        self._held.pop(publisher, None)
 
     def sealed(self, ticket: int) -> None:
         """What was stored until now is safe with this ticket."""
@@ -298,9 +298,17 @@ class Traffic:
 
     def committed(self, ticket: int) -> None:
         """Durable messages go to live subscriptions when they are safe."""
-        parcels = self._unsafe.pop(ticket, [])
-        if parcels:
-            self._each_valid(parcels, self._deliver)
+        stored = self._unsafe.pop(ticket, [])
+        if stored and not self._is_wanted:
+            self.counts.published += sum(len(one.letters) for one in stored)
+        elif stored:
+            self._deliver([p for one in stored for p in _parcels(*one, durable=True)])
+
+    @property
+    def _is_wanted(self) -> bool:
+        """Somebody may want durable messages live."""
+        broker = self._broker
+        return broker.live.takes_durable or bool(broker.neighbours.names)
 
     def carry(self) -> None:
         """Send what the deposit has ready."""
@@ -329,22 +337,19 @@ class Traffic:
         for ended in out.ended:
             broker.clients.ended(ended)
         if out.has_room and self._held:
-            held, self._held = self._held, []
+            held, self._held = self._held, {}
             self._store(held)
 
     def _hand_over(self, delivery: Delivery) -> None:
         link, id = cast(tuple[int, int], delivery.consumer)
-        message = delivery.message
-        header = Deliver(
-            (id,),
-            delivery.position,
-            message.publisher,
-            message.number,
-            message.time,
-            delivery.again,
-        )
-        self._broker.live.counts.delivered += 1
-        self._broker.output.write(link, letter_frame(header, message.attributes, message.body))
+        ids, again, messages = (id,), delivery.again, delivery.messages
+        headers = [
+            Deliver(ids, position, m.publisher, m.number, m.time, again)
+            for position, m in zip(delivery.positions, messages, strict=True)
+        ]
+        self._broker.live.counts.delivered += len(messages)
+        texts = [(m.attributes, m.body) for m in messages]
+        self._broker.output.write(link, deliver_frames(headers, texts))
 
     def _carry_on(self, link: Link, header: Carry, attributes: bytes, body: bytes) -> None:
         broker = self._broker
@@ -392,7 +397,30 @@ def name_of(peer: Peer) -> str:
     return peer[1:]
 
 
+def _new(letters: list[Publication], last: int) -> list[Publication]:
+    """Those with larger numbers than any before."""
+    found = []
+    for letter in letters:
+        if letter[_NUMBER] > last:
+            last = letter[_NUMBER]
+            found.append(letter)
+    return found
+
+
+def _parcels(publisher: str, letters: Iterable[Publication], *, durable: bool) -> list[Parcel]:
+    """What clients published, in the form that neighbours' messages have too."""
+    return [
+        Parcel(NOWHERE, publisher, number, time, durable, attributes, body)
+        for number, time, attributes, body in letters
+    ]
+
+
+def _keys(peers: list[Peer]) -> Keys:
+    """What the deposit calls durable subscriptions."""
+    return _key(peers[0]) if len(peers) == 1 else tuple([_key(peer)[0] for peer in peers])
+
+
 @lru_cache(1 << 16)
-def _split(peer: Peer) -> tuple[str, str]:
+def _key(peer: Peer) -> Keys:
     broker, _, name = peer.partition("\n")
-    return broker, name
+    return ((broker, name),)
