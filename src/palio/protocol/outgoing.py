@@ -11,7 +11,6 @@ from palio.protocol.frames import Target
 from palio.protocol.journal import Message
 from palio.protocol.words import Got
 
-
 Publication: TypeAlias = tuple[int, int, bytes, bytes]
 """A new durable message, as its publisher sent it: number, time, attributes, body."""
 
