@@ -15,8 +15,9 @@ from palio.protocol.bounds import Bounds
 from palio.protocol.deposit import Deposit
 from palio.protocol.frames import Carry, Target
 from palio.protocol.known import Matching, fact_decoder
-from palio.protocol.outgoing import Outgoing, Publication
+from palio.protocol.outgoing import Outgoing
 from palio.protocol.queues import Full
+from palio.protocol.runs import Publication
 from palio.protocol.vault import PREFIX
 from palio.protocol.words import Durable, Got
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from palio.errors import InvalidFile
 from palio.protocol import journal as journals
 from palio.protocol.bounds import Bounds
-from palio.protocol.journal import Journal, Message, weigh
+from palio.protocol.journal import Journal
+from palio.protocol.kept import Message, weigh
 
 from .memory_store import MemoryStore
 

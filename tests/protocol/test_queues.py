@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palio.protocol.bounds import Bounds
-from palio.protocol.journal import Journal, Message, weigh
+from palio.protocol.journal import Journal
+from palio.protocol.kept import Message, weigh
 from palio.protocol.ledger import Line
 from palio.protocol.queues import Full, Queue
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from palio.protocol.bounds import Bounds
 from palio.protocol.frames import Carry, Target
-from palio.protocol.journal import Journal, Message, weigh
+from palio.protocol.journal import Journal
+from palio.protocol.kept import Message, weigh
 from palio.protocol.ledger import Line
 from palio.protocol.streams import Arrival, Inbound, Outbound
 

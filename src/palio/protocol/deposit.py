@@ -32,12 +32,14 @@ import msgspec
 from palio.errors import PalioError
 from palio.protocol.bounds import Bounds
 from palio.protocol.frames import Carry, Target
-from palio.protocol.journal import Journal, Message, weigh
+from palio.protocol.journal import Journal
+from palio.protocol.kept import Message, Pack, keep, numbers_of, weigh
 from palio.protocol.known import Fact, Known, Matching
-from palio.protocol.outgoing import Delivery, Ended, Keys, Outgoing, Publication, Statistics
+from palio.protocol.outgoing import Delivery, Ended, Keys, Outgoing, Statistics
 from palio.protocol.placing import Placing, Ways
 from palio.protocol.publishers import Publisher
 from palio.protocol.queues import Full, Queue
+from palio.protocol.runs import Publication, Run
 from palio.protocol.store import Store
 from palio.protocol.streams import Arrival, Inbound, Outbound
 from palio.protocol.vault import Sealed, Vault
@@ -90,7 +92,7 @@ class Deposit:
     def publish(
         self,
         publisher: str,
-        letters: Sequence[Publication],
+        letters: Sequence[Publication] | Run,
         matches: Sequence[Keys],
         now_us: int,
     ) -> int:
@@ -102,12 +104,12 @@ class Deposit:
         self._now_us = now_us
         row = self._vault.publishers.row(publisher)
         stored_us = self._journal.clock(now_us)
-        messages = [Message(publisher, *letter, stored_us, True) for letter in letters]
+        messages = keep(publisher, stored_us, letters)
         before = row.number
         if self._store_all(row, messages, matches):
             taken = len(messages)
         else:
-            taken = self._store_some(row, messages, matches)
+            taken = self._store_some(row, list(messages), matches)
         if row.number > before:
             self._vault.is_dirty = True
             self._vault.publishers.touch(row, now_us)
@@ -117,9 +119,11 @@ class Deposit:
             self._answers[publisher] = row.safe
         return taken
 
-    def _store_all(self, row: Publisher, messages: list[Message], matches: Sequence[Keys]) -> bool:
+    def _store_all(
+        self, row: Publisher, messages: list[Message] | Pack, matches: Sequence[Keys]
+    ) -> bool:
         """Store messages together; False: some are here already, or there may be no room."""
-        numbers = [message.number for message in messages]
+        numbers = numbers_of(messages)
         if not all(map(lt, [row.number, *numbers], numbers)):
             return False
         parts, sizes = self._placing.part(matches), weigh(messages)
@@ -148,7 +152,7 @@ class Deposit:
         return len(messages)
 
     def _store(
-        self, messages: list[Message], sizes: list[int], parts: dict[Ways, list[int]]
+        self, messages: list[Message] | Pack, sizes: list[int], parts: dict[Ways, list[int]]
     ) -> None:
         self._counts.published += len(messages)
         for queue in self._placing.place(messages, sizes, parts):
@@ -428,8 +432,10 @@ class Deposit:
 
     def _deliver(self, queue: Queue, deliveries: list[Delivery]) -> None:
         for consumer, again, numbers, positions in queue.deliver():
-            messages = self._journal.read(positions)
-            deliveries.append(Delivery(consumer, queue.name, again, numbers, messages))
+            at = 0
+            for part in self._journal.pick(positions):
+                chosen, at = numbers[at : at + len(part)], at + len(part)
+                deliveries.append(Delivery(consumer, queue.name, again, chosen, part))
             self._counts.delivered += len(numbers)
             self._counts.redelivered += len(numbers) if again else 0
 

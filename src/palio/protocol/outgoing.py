@@ -8,11 +8,8 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from palio.protocol.frames import Target
-from palio.protocol.journal import Message
+from palio.protocol.kept import Message, Picked
 from palio.protocol.words import Got
-
-Publication: TypeAlias = tuple[int, int, bytes, bytes]
-"""A new durable message, as its publisher sent it: number, time, attributes, body."""
 
 Keys: TypeAlias = tuple[tuple[str, str], ...]
 """Subscriptions that a message matches: their brokers and names."""
@@ -26,7 +23,7 @@ class Delivery(NamedTuple):
     again: bool
     """They may have been sent before."""
     positions: list[int]
-    messages: list[Message]
+    messages: list[Message] | Picked
 
 
 class Ended(NamedTuple):

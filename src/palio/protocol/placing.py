@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from palio.protocol.journal import Message
+from palio.protocol.kept import Message, Pack
 from palio.protocol.known import Known
 from palio.protocol.ledger import Sent
 from palio.protocol.outgoing import Keys
@@ -85,7 +85,7 @@ class Placing:
         return {self.find(keys): places for keys, places in parts.items()}
 
     def place(
-        self, messages: Sequence[Message], sizes: Sequence[int], parts: dict[Ways, list[int]]
+        self, messages: list[Message] | Pack, sizes: list[int], parts: dict[Ways, list[int]]
     ) -> list[Queue]:
         """Put messages into the journal, queues and streams; the queues that do not block."""
         references = [0] * len(messages)

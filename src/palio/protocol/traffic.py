@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import msgspec
+import numpy as np
 
 from palio.errors import InvalidValue, PalioError
 from palio.model.message import Message
@@ -35,9 +36,10 @@ from palio.protocol.frames import (
     deliver_frames,
     letter_frame,
 )
+from palio.protocol.kept import Picked
 from palio.protocol.live import NOWHERE, Parcel
-from palio.protocol.outgoing import Delivery, Keys, Publication
-from palio.protocol.runs import Run
+from palio.protocol.outgoing import Delivery, Keys
+from palio.protocol.runs import Publication, Run, deliver_entries, packed
 from palio.protocol.words import Credit, Got, Published, Rejected
 from palio.routing.data_path import DataPath
 from palio.routing.packets import Peer
@@ -63,11 +65,11 @@ class Counts(msgspec.Struct):
     """Live messages for which a neighbour had no room, and those that nobody could read."""
 
 
-class _Stored(NamedTuple):
-    """New durable messages that the deposit has taken from a publisher."""
+class _Lot(NamedTuple):
+    """Durable messages of one publisher."""
 
     publisher: str
-    letters: list[Publication]
+    letters: list[Publication] | Run
 
 
 class Traffic:
@@ -75,12 +77,14 @@ class Traffic:
         self.counts = Counts()
         self._broker = broker
         self._live: list[Parcel] = []  # came in this turn
-        self._durable: dict[str, list[Publication]] = {}  # by publisher
+        self._durable: list[_Lot] = []
         self._held: dict[str, list[Publication]] = {}  # durable, no room
-        self._stored: list[_Stored] = []  # since the last ticket
-        self._unsafe: dict[int, list[_Stored]] = {}
+        self._stored: list[_Lot] = []  # since the last ticket
+        self._unsafe: dict[int, list[_Lot]] = {}
         self._recent: OrderedDict[tuple[str, int], None] = OrderedDict()
         self._paths = DataPath()  # from messages to durable subscriptions, wherever they live
+        self._peers: list[Peer] | None = None  # the interfaces of `_paths`, and what they mean
+        self._keys: list[Keys] = []
 
     # ---- durable subscriptions of all brokers
 
@@ -102,24 +106,33 @@ class Traffic:
 
     def publish_run(self, link: Link, run: Run) -> None:
         """A client has published many messages."""
-        if link.is_bound or run.durable or self._live or not self._deliver_run(link, run):
+        if link.is_bound or run.durable or self._live or not self._deliver_run(link.publisher, run):
             self._publish(link, run, run.durable)
 
-    def _publish(self, link: Link, letters: Iterable[Publication], durable: bool) -> None:
+    def _publish(self, link: Link, letters: list[Publication] | Run, durable: bool) -> None:
         if link.is_bound:
             letters = [letter for letter in letters if self._may_publish(link, letter)]
         if durable:
-            self._durable.setdefault(link.publisher, []).extend(letters)
+            self._gather(link.publisher, letters)
         else:
             self._live += _parcels(link.publisher, letters, durable=False)
 
-    def _deliver_run(self, link: Link, run: Run) -> bool:
+    def _gather(self, publisher: str, letters: list[Publication] | Run) -> None:
+        """A run is a lot of its own."""
+        if self._durable and not isinstance(letters, Run):
+            name, last = self._durable[-1]
+            if name == publisher and not isinstance(last, Run):
+                last += letters
+                return
+        self._durable.append(_Lot(publisher, letters))
+
+    def _deliver_run(self, publisher: str, run: Run) -> bool:
         """False: it must be done one by one."""
         broker = self._broker
         if not broker.settings.is_forwarding and broker.neighbours.names:
             return False
         try:
-            onward = broker.live.deliver_run(run, link.publisher)
+            onward = broker.live.deliver_run(run, publisher)
         except InvalidValue:
             return False
         if onward is None:
@@ -178,14 +191,11 @@ class Traffic:
             live, self._live = self._live, []
             self._deliver_valid(live)
         if self._durable:
-            durable, self._durable = self._durable, {}
-            if self._held:  # they come first
-                for publisher in [name for name in durable if name in self._held]:
-                    self._hold(publisher, durable.pop(publisher))
+            durable, self._durable = self._durable, []
             try:
                 self._store(durable)
             except InvalidValue:
-                self._store({name: self._valid(name, own) for name, own in durable.items()})
+                self._store([_Lot(name, self._valid(name, own)) for name, own in durable])
 
     def _may_publish(self, link: Link, letter: Publication) -> bool:
         assert link.identity is not None
@@ -202,7 +212,7 @@ class Traffic:
         if link is not None:
             self._broker.output.say(link.number, Rejected(number, str(error)))
 
-    def _valid(self, publisher: str, letters: list[Publication]) -> list[Publication]:
+    def _valid(self, publisher: str, letters: Iterable[Publication]) -> list[Publication]:
         """Those that can be read; the others are rejected."""
         valid = []
         for letter in letters:
@@ -265,16 +275,48 @@ class Traffic:
 
     # ---- durable messages
 
-    def _store(self, durable: dict[str, list[Publication]]) -> None:
+    def _store(self, lots: Sequence[_Lot]) -> None:
         """Into the deposit; what there is no room for waits."""
         deposit = self._broker.deposit
-        found = iter(self._paths.peers_of([one[_TEXT] for own in durable.values() for one in own]))
-        for publisher, letters in durable.items():
-            matches = [_keys(peers) for peers in islice(found, len(letters))]
+        found = self._matches(lots)
+        for (publisher, letters), matches in zip(lots, found, strict=True):
+            if publisher in self._held:  # they come first
+                self._hold(publisher, list(letters))
+                continue
             before = deposit.taken_number(publisher)
             taken = deposit.publish(publisher, letters, matches, self._broker.now_us)
-            self._stored.append(_Stored(publisher, _new(letters[:taken], before)))
-            self._hold(publisher, letters[taken:])
+            self._stored.append(_Lot(publisher, _new(letters, before, taken)))
+            if taken < len(letters):
+                self._hold(publisher, list(letters)[taken:])
+
+    def _matches(self, lots: Sequence[_Lot]) -> list[list[Keys]]:
+        """What each message of each lot matches. Runs are matched as they are, the rest at once."""
+        found: list[list[Keys] | None] = [
+            self._matches_of(letters) if isinstance(letters, Run) else None for _, letters in lots
+        ]
+        rest = [lot for lot, one in zip(lots, found, strict=True) if one is None]
+        texts = [letter[_TEXT] for _, letters in rest for letter in letters]
+        peers = iter(self._paths.peers_of(texts) if texts else ())
+        return [
+            [_keys(one) for one in islice(peers, len(letters))] if known is None else known
+            for (_, letters), known in zip(lots, found, strict=True)
+        ]
+
+    def _matches_of(self, run: Run) -> list[Keys] | None:
+        """None: one by one is quicker."""
+        matches = self._paths.matches(run.attributes())
+        if matches is None:
+            return None
+        if self._peers is not matches.peers:
+            self._peers = matches.peers
+            self._keys = [_key(peer) for peer in matches.peers]
+        keys, ends, found = self._keys, matches.ends, matches.found.tolist()
+        if len(found) == len(run) and (np.diff(ends) == 1).all():
+            return [keys[i] for i in found]
+        return [
+            _keys(list(dict.fromkeys([matches.peers[i] for i in found[a:b]])))
+            for a, b in pairwise(ends.tolist())
+        ]
 
     def _hold(self, publisher: str, letters: list[Publication]) -> None:
         """Wait until there is room; a client that goes on and on is sent away."""
@@ -302,7 +344,15 @@ class Traffic:
         if stored and not self._is_wanted:
             self.counts.published += sum(len(one.letters) for one in stored)
         elif stored:
-            self._deliver([p for one in stored for p in _parcels(*one, durable=True)])
+            self._deliver_stored(stored)
+
+    def _deliver_stored(self, lots: Sequence[_Lot]) -> None:
+        parcels: list[Parcel] = []
+        for publisher, letters in lots:
+            if not isinstance(letters, Run) or not self._deliver_run(publisher, letters):
+                parcels += _parcels(publisher, letters, durable=True)
+        if parcels:
+            self._deliver(parcels)
 
     @property
     def _is_wanted(self) -> bool:
@@ -338,16 +388,21 @@ class Traffic:
             broker.clients.ended(ended)
         if out.has_room and self._held:
             held, self._held = self._held, {}
-            self._store(held)
+            self._store([_Lot(*one) for one in held.items()])
 
     def _hand_over(self, delivery: Delivery) -> None:
         link, id = cast(tuple[int, int], delivery.consumer)
         ids, again, messages = (id,), delivery.again, delivery.messages
+        self._broker.live.counts.delivered += len(messages)
+        if isinstance(messages, Picked):
+            name, run = packed(messages.pack.publisher), messages.pack.run
+            data = deliver_entries(run, name, messages.places, delivery.positions, id, again)
+            self._broker.output.write(link, data)
+            return
         headers = [
             Deliver(ids, position, m.publisher, m.number, m.time, again)
             for position, m in zip(delivery.positions, messages, strict=True)
         ]
-        self._broker.live.counts.delivered += len(messages)
         texts = [(m.attributes, m.body) for m in messages]
         self._broker.output.write(link, deliver_frames(headers, texts))
 
@@ -397,10 +452,12 @@ def name_of(peer: Peer) -> str:
     return peer[1:]
 
 
-def _new(letters: list[Publication], last: int) -> list[Publication]:
-    """Those with larger numbers than any before."""
+def _new(letters: list[Publication] | Run, last: int, count: int) -> list[Publication] | Run:
+    """Those of the first ones that have larger numbers than any before."""
+    if isinstance(letters, Run) and count == len(letters) and letters.grows(last):
+        return letters
     found = []
-    for letter in letters:
+    for letter in islice(letters, count):
         if letter[_NUMBER] > last:
             last = letter[_NUMBER]
             found.append(letter)
