@@ -209,11 +209,7 @@ class Deposit:
                 self._store_arrival(arrival, found)
 
     def _store_arrival(self, arrival: Arrival, found: list[Queue]) -> None:
-        carry, attributes, body = arrival.carry, arrival.attributes, arrival.body
-        stored_us = self._journal.clock(self._now_us)
-        message = Message(
-            carry.publisher, carry.number, carry.time, attributes, body, stored_us, False
-        )
+        message = arrival.message(self._journal.clock(self._now_us))
         for queue in self._placing.place([message], weigh([message]), {Ways(found, {}): [0]}):
             self._check(queue)
 

@@ -27,6 +27,7 @@ import msgspec
 from palio.protocol.bounds import Bounds
 from palio.protocol.frames import Carry, Target
 from palio.protocol.journal import Journal
+from palio.protocol.kept import Message
 from palio.protocol.ledger import Line, Sent
 
 _PROBE = 16
@@ -142,6 +143,11 @@ class Arrival(msgspec.Struct, frozen=True, gc=False):
     labels: tuple[str, ...]
     attributes: bytes
     body: bytes
+
+    def message(self, stored_us: int) -> Message:
+        """As it is kept here."""
+        publisher, number, time = self.carry.publisher, self.carry.number, self.carry.time
+        return Message(publisher, number, time, self.attributes, self.body, stored_us, False)
 
 
 class Inbound:
