@@ -14,6 +14,7 @@ Bytes arrive in order and whole, or not at all: what two ends of a TCP connectio
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
 from typing import Self
@@ -142,8 +143,6 @@ class Line:
 def _abort(writer: asyncio.StreamWriter) -> None:
     found = writer.get_extra_info("socket")
     if found is not None and not writer.is_closing():
-        try:
+        with contextlib.suppress(OSError):  # it is gone already
             found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        except OSError:
-            pass  # it is gone already
     writer.transport.abort()

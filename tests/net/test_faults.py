@@ -42,7 +42,7 @@ async def asked(ends: Ends, data: bytes) -> bytes:
 
 
 async def assert_reset(ends: Ends) -> None:
-    with pytest.raises(ConnectionResetError):
+    with pytest.raises(ConnectionResetError):  # noqa: PT012
         while await ends[0].read(100):
             pass
 
@@ -72,7 +72,7 @@ async def test_stall_and_silence(resets: bool) -> None:
         ends = await dialled(line)
         await asked(ends, b"x")
         line.silence() if resets else line.stall()
-        with pytest.raises(TimeoutError):
+        with pytest.raises(TimeoutError):  # noqa: PT012
             ends[1].write(b"y")
             await asyncio.wait_for(ends[0].read(1), 0.1)
         line.heal()

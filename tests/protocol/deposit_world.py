@@ -15,8 +15,9 @@ from palio.protocol.bounds import Bounds
 from palio.protocol.deposit import Deposit
 from palio.protocol.frames import Carry, Target
 from palio.protocol.known import Matching, fact_decoder
-from palio.protocol.outgoing import Outgoing, Publication
+from palio.protocol.outgoing import Outgoing
 from palio.protocol.queues import Full
+from palio.protocol.runs import Publication
 from palio.protocol.vault import PREFIX
 from palio.protocol.words import Durable, Got
 
@@ -168,7 +169,7 @@ class World:
             publisher.number += self.random.choice([1, 1, 1, 3])
             x = self.random.randrange(60)
             body = b"." * self.random.choice([0, 10, 500])
-            letter = Publication(publisher.number, self.now_us, b'{"x":%d}' % x, body)
+            letter = (publisher.number, self.now_us, b'{"x":%d}' % x, body)
             publisher.letters[publisher.number] = letter
             letters.append(letter)
         broker = self.brokers[publisher.broker]
@@ -188,7 +189,7 @@ class World:
                 tuple(
                     (fact.broker, fact.name)
                     for fact in facts
-                    if selects(fact.durable.predicate, json.loads(letter.attributes)["x"])
+                    if selects(fact.durable.predicate, json.loads(letter[2])["x"])
                 )
                 for letter in batch
             ]
@@ -196,7 +197,7 @@ class World:
             taken = deposit.publish(publisher.name, batch, keys, self.now_us)
             new = taken - (deposit.statistics().duplicates - before)
             for letter in batch[taken - new : taken]:
-                publisher.stored[letter.number] = self.now_us
+                publisher.stored[letter[0]] = self.now_us
             del held[:taken]
             if taken < len(batch):
                 return
@@ -236,11 +237,12 @@ class World:
             assert isinstance(delivery.consumer, int)
             subscription, unacknowledged = self.consumers[delivery.consumer]
             assert delivery.name == subscription.name
-            message = (delivery.message.publisher, delivery.message.number)
-            unacknowledged.append(delivery.position)
-            self.delivered += 1
-            before = subscription.seen.setdefault(delivery.position, message)
-            assert before == message, f"position {delivery.position} was used for two messages"
+            for position, found in zip(delivery.positions, delivery.messages, strict=True):
+                message = (found.publisher, found.number)
+                unacknowledged.append(position)
+                self.delivered += 1
+                before = subscription.seen.setdefault(position, message)
+                assert before == message, f"position {position} was used for two messages"
 
     def transmit(self) -> None:
         """One packet arrives, or is lost, or arrives and stays."""
@@ -384,7 +386,7 @@ class World:
             learned_us = s.learned.get(publisher.broker, self.now_us)
             for number, letter in publisher.letters.items():
                 stored_us = publisher.stored[number]
-                if not selects(durable.predicate, json.loads(letter.attributes)["x"]):
+                if not selects(durable.predicate, json.loads(letter[2])["x"]):
                     continue
                 if stored_us < durable.since:
                     continue

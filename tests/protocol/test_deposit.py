@@ -10,7 +10,7 @@ from palio.errors import PalioError
 from palio.protocol.bounds import Bounds
 from palio.protocol.deposit import Deposit
 from palio.protocol.frames import Carry, Target
-from palio.protocol.outgoing import Outgoing, Publication
+from palio.protocol.outgoing import Outgoing
 from palio.protocol.queues import Full
 from palio.protocol.words import Durable, Got
 
@@ -61,12 +61,12 @@ class Host:
         self.deposit.create(name, Durable("", since, version), full, all_match, self.now_us)
 
     def publish(self, numbers: Sequence[int], *keys: tuple[str, str]) -> int:
-        letters = [Publication(n, 0, b"%d" % n, b"body") for n in numbers]
+        letters = [(n, 0, b"%d" % n, b"body") for n in numbers]
         return self.deposit.publish(ANN, letters, [keys] * len(letters), self.now_us)
 
 
 def delivered(out: Outgoing) -> list[int]:
-    return [delivery.message.number for delivery in out.deliveries]
+    return [m.number for delivery in out.deliveries for m in delivery.messages]
 
 
 def test_nothing_goes_out_before_its_commit() -> None:
@@ -258,7 +258,7 @@ def test_publishers_wait_for_a_full_queue_but_not_for_others() -> None:
     host.create("x")
     host.create("y")
     assert host.publish([1, 2, 3, 4], ("A", "x")) == 2
-    assert host.deposit.publish("bob/1", [Publication(1, 0, b"1", b"")], [(("A", "y"),)], 0) == 1
+    assert host.deposit.publish("bob/1", [(1, 0, b"1", b"")], [(("A", "y"),)], 0) == 1
     assert not host.turn().has_room
     host.deposit.attach("x", "c", 10)
     host.turn()
@@ -279,7 +279,7 @@ def test_publishers_wait_for_a_full_stream() -> None:
 
 def test_publishers_wait_for_a_full_journal() -> None:
     host = Host(journal_bytes=1500, retention_us=10)
-    letters = [Publication(n, 0, b"", b"." * 1000) for n in (1, 2, 3)]
+    letters = [(n, 0, b"", b"." * 1000) for n in (1, 2, 3)]
     assert host.deposit.publish(ANN, letters, [()] * 3, host.now_us) == 2
     assert not host.turn().has_room
     assert host.wait(DAY_US).has_room
@@ -339,7 +339,9 @@ def test_a_replay_waits_for_room_and_goes_on_after_a_restart() -> None:
         host.deposit.attach("x", "c", 10)
         out = host.wait(1_000_000)
         seen += delivered(out)
-        host.deposit.acknowledge("c", [delivery.position for delivery in out.deliveries], 0)
+        host.deposit.acknowledge(
+            "c", [n for delivery in out.deliveries for n in delivery.positions], 0
+        )
         host.wait(1_000_000)
     assert seen == [1, 2, 3, 4]
     host.wait(DAY_US)
@@ -360,7 +362,7 @@ def test_acknowledgements_are_lazy_and_then_safe() -> None:
     host.restart()
     assert host.deposit.attach("x", "c", 10) == 1
     out = host.turn()
-    assert [(d.position, d.again) for d in out.deliveries] == [(2, True)]
+    assert [(d.positions, d.again) for d in out.deliveries] == [([2], True)]
 
 
 def test_a_seal_puts_a_batch_and_a_record_whatever_the_number_of_messages_and_queues() -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from palio.errors import InvalidFile
 from palio.protocol import journal as journals
 from palio.protocol.bounds import Bounds
-from palio.protocol.journal import Journal, Message
+from palio.protocol.journal import Journal
+from palio.protocol.kept import Message, weigh
 
 from .memory_store import MemoryStore
 
@@ -20,6 +21,10 @@ def message(number: int, stored_us: int = 0, is_origin: bool = True, size: int =
     return Message("ann/1", number, 7, b'{"x":1}', b"." * size, stored_us, is_origin)
 
 
+def append(journal: Journal, found: Message, references: int) -> int:
+    return journal.extend([found], weigh([found]), [references])
+
+
 def open_journal(store: MemoryStore, **bounds: int) -> Journal:
     return Journal(store, "", Bounds(**bounds))
 
@@ -28,7 +33,7 @@ def test_a_batch_is_one_put_and_one_of_sizes() -> None:
     store = MemoryStore()
     journal = open_journal(store)
     for n in range(1, 1001):
-        assert journal.append(message(n), 0)[0] == n
+        assert append(journal, message(n), 0) == n
     assert store.puts == 0
     journal.seal()
     assert store.puts == 2
@@ -41,10 +46,10 @@ def test_large_batches_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     journal = open_journal(store)
     for n in range(1, 26):
-        journal.append(message(n), 0)
+        append(journal, message(n), 0)
     journal.seal()
     assert [key for key, _ in store.scan("b/")] == [f"b/{n:016x}" for n in (1, 11, 21)]
-    assert [journal.read(n).number for n in range(1, 26)] == list(range(1, 26))
+    assert [journal.read([n])[0].number for n in range(1, 26)] == list(range(1, 26))
 
 
 @given(
@@ -62,14 +67,14 @@ def test_reads_what_was_appended_also_after_a_restart(
     for time_us, (count, is_origin) in enumerate(batches):
         for _ in range(count):
             kept.append(message(len(kept) + 1, journal.clock(time_us), is_origin))
-            journal.append(kept[-1], 0)
+            append(journal, kept[-1], 0)
         if time_us % 3:
             journal.seal()
     journal.seal()
     for found in (journal, open_journal(store, cache_bytes=cache_bytes)):
         assert found.next == len(kept) + 1
         assert len(found) == len(kept)
-        assert [found.read(n) for n in range(1, len(kept) + 1)] == kept
+        assert [found.read([n])[0] for n in range(1, len(kept) + 1)] == kept
         first = next((n for n, m in enumerate(kept, 1) if m.stored >= since), len(kept) + 1)
         assert found.since(since) == first
         pages, at = [], first
@@ -82,7 +87,7 @@ def test_reads_what_was_appended_also_after_a_restart(
 def test_since_sees_what_is_not_sealed() -> None:
     journal = open_journal(MemoryStore())
     for time_us in (5, 6, 7):
-        journal.append(message(time_us, journal.clock(time_us)), 0)
+        append(journal, message(time_us, journal.clock(time_us)), 0)
     assert [journal.since(time_us) for time_us in (0, 5, 6, 7, 8)] == [1, 1, 2, 3, 4]
     assert [n for n, _ in journal.page(2)[0]] == [2, 3]
 
@@ -91,7 +96,7 @@ def test_the_clock_does_not_go_back() -> None:
     store = MemoryStore()
     journal = open_journal(store)
     assert [journal.clock(t) for t in (5, 9, 3)] == [5, 9, 9]
-    journal.append(message(1, 9), 0)
+    append(journal, message(1, 9), 0)
     journal.seal()
     assert open_journal(store).clock(2) == 9
 
@@ -99,22 +104,22 @@ def test_the_clock_does_not_go_back() -> None:
 def test_a_message_of_another_broker_is_freed_when_nobody_refers_to_it() -> None:
     store = MemoryStore()
     journal = open_journal(store)
-    journal.append(message(1, is_origin=False), 2)
+    append(journal, message(1, is_origin=False), 2)
     journal.seal()
-    journal.release(1)
+    journal.release([1])
     assert not journal.has_waste(0, FOR_EVER)
-    journal.release(1)
+    journal.release([1])
     assert journal.has_waste(0, FOR_EVER)
     journal.sweep(0, FOR_EVER)
     assert list(store.scan("")) == []
     assert (journal.bytes, len(journal)) == (0, 0)
     with pytest.raises(InvalidFile, match="message 1 is not in the journal"):
-        journal.read(1)
+        journal.read([1])
 
 
 def test_messages_published_here_stay_for_their_time() -> None:
     journal = open_journal(MemoryStore(), retention_us=100)
-    journal.append(message(1, journal.clock(50)), 0)
+    append(journal, message(1, journal.clock(50)), 0)
     journal.seal()
     assert not journal.has_waste(149, FOR_EVER)
     assert journal.has_waste(150, FOR_EVER)
@@ -124,18 +129,18 @@ def test_messages_published_here_stay_for_their_time() -> None:
 def test_the_oldest_go_first_when_there_are_too_many_bytes() -> None:
     journal = open_journal(MemoryStore(), retention_bytes=2500)
     for n in range(1, 6):
-        journal.append(message(n, size=1000), int(n == 2))
+        append(journal, message(n, size=1000), int(n == 2))
         journal.seal()
     journal.sweep(0, FOR_EVER)
     assert len(journal) == 2
-    assert [journal.read(n).number for n in (2, 5)] == [2, 5]
+    assert [journal.read([n])[0].number for n in (2, 5)] == [2, 5]
 
 
 def test_a_batch_that_few_need_is_thinned() -> None:
     store = MemoryStore()
     journal = open_journal(store, retention_us=0)
     for n in range(1, 101):
-        journal.append(message(n, size=1000), int(n in (30, 60)))
+        append(journal, message(n, size=1000), int(n in (30, 60)))
     journal.seal()
     before = journal.bytes
     journal.sweep(1, FOR_EVER)
@@ -143,18 +148,18 @@ def test_a_batch_that_few_need_is_thinned() -> None:
     assert not journal.has_waste(1, FOR_EVER)
     for found in (journal, open_journal(store)):
         assert len(found) == 2
-        assert [found.read(n).number for n in (30, 60)] == [30, 60]
+        assert [found.read([n])[0].number for n in (30, 60)] == [30, 60]
         with pytest.raises(InvalidFile, match="message 31 of the journal is gone"):
-            found.read(31)
+            found.read([31])
 
 
 def test_the_cache_is_bounded() -> None:
     store = MemoryStore()
     journal = open_journal(store, cache_bytes=3000)
     for n in range(1, 11):
-        journal.append(message(n, size=1000), 0)
+        append(journal, message(n, size=1000), 0)
         journal.seal()
     in_memory = [batch for batch in journal._batches if batch.messages]
     assert len(in_memory) == 2
-    assert [journal.read(n).number for n in range(1, 11)] == list(range(1, 11))
+    assert [journal.read([n])[0].number for n in range(1, 11)] == list(range(1, 11))
     assert len([batch for batch in journal._batches if batch.messages]) == 2

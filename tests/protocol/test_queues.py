@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palio.protocol.bounds import Bounds
-from palio.protocol.journal import Journal, Message
+from palio.protocol.journal import Journal
+from palio.protocol.kept import Message, weigh
 from palio.protocol.ledger import Line
 from palio.protocol.queues import Full, Queue
 
@@ -23,12 +24,13 @@ def queue(count: int = 0, full: Full = Full.BLOCK, **bounds: int) -> Queue:
 def fill(made: Queue, count: int, size: int = 0) -> None:
     for _ in range(count):
         message = Message("p", made._journal.next, 0, b"", b"." * size, 0, True)
-        made.push(*made._journal.append(message, 1))
+        sizes = weigh([message])
+        made.push([made._journal.extend([message], sizes, [1])], sizes[0])
     made.commit(made.line.next)
 
 
 def delivered(made: Queue) -> list[tuple[object, int]]:
-    return [(key, number) for key, number, _, _ in made.deliver()]
+    return [(share.consumer, number) for share in made.deliver() for number in share.numbers]
 
 
 def test_one_consumer_gets_all_in_order_as_far_as_its_credit_goes() -> None:
@@ -65,7 +67,12 @@ def test_what_a_consumer_leaves_goes_to_another_first_and_says_so() -> None:
     made.acknowledge([2])
     made.detach("a")
     made.attach("b", 10)
-    assert [(n, again) for _, n, again, _ in made.deliver()] == [(1, True), (3, True), (4, False)]
+    shares = made.deliver()
+    assert [(share.numbers, share.again) for share in shares] == [
+        ([1], True),
+        ([3], True),
+        ([4], False),
+    ]
 
 
 def test_a_late_acknowledgement_of_one_who_left_counts() -> None:
@@ -143,7 +150,7 @@ def test_each_entry_is_with_one_consumer_until_it_is_acknowledged(
             number = holds[n].pop(len(holds[n]) // 2)
             done.add(number)
             made.acknowledge([number])
-        for key, number, _, _ in made.deliver():
+        for key, number in delivered(made):
             assert isinstance(key, int)
             assert number not in done
             assert all(number not in held for held in holds.values())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from palio.protocol.bounds import Bounds
 from palio.protocol.frames import Carry, Target
-from palio.protocol.journal import Journal, Message
+from palio.protocol.journal import Journal
+from palio.protocol.kept import Message, weigh
 from palio.protocol.ledger import Line
 from palio.protocol.streams import Arrival, Inbound, Outbound
 
@@ -17,8 +18,9 @@ def outbound(count: int, bounds: Bounds = BOUNDS) -> Outbound:
     journal = Journal(MemoryStore(), "", bounds)
     stream = Outbound("B", Line(), journal, bounds)
     for n in range(1, count + 1):
-        position, _ = journal.append(Message("p", n, 0, b"{}", b"." * 100, 0, True), 1)
-        stream.push(position, ("1@x",))
+        message = Message("p", n, 0, b"{}", b"." * 100, 0, True)
+        position = journal.extend([message], weigh([message]), [1])
+        stream.push([(position, ("1@x",))])
     stream.commit(count + 1)
     stream.reach(True)
     return stream
@@ -101,8 +103,9 @@ def test_what_is_given_up_is_skipped() -> None:
     numbers(stream)
     stream.give_up()
     assert numbers(stream) == []
-    position, _ = stream._journal.append(Message("p", 9, 0, b"{}", b"", 0, True), 1)
-    stream.push(position, ("1@x",))
+    message = Message("p", 9, 0, b"{}", b"", 0, True)
+    position = stream._journal.extend([message], weigh([message]), [1])
+    stream.push([(position, ("1@x",))])
     stream.commit(7)
     assert stream.send(0) == [(6, Target("B", 6, 6, ("1@x",)))]
 

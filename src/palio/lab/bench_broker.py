@@ -236,13 +236,20 @@ def _expect(connection: socket.socket, count: int) -> None:
             found += isinstance(frame, Subscribed)
 
 
-def _acknowledge(sink: Sink, frames: list[bytes]) -> None:
-    positions = tuple(
-        frame.header.position
-        for frame in Frames().feed(b"".join(frames))
-        if isinstance(frame, Letter) and isinstance(frame.header, Deliver)
-    )
+def _acknowledge(sink: Sink, data: bytes, ends: list[int]) -> None:
+    """All that came: a single consumer gets the positions of its queue one after the other."""
+    first = _position(data[: ends[0]])
+    positions = tuple(range(first, first + len(ends)))
+    if _position(data[ends[-2] if len(ends) > 1 else 0 : ends[-1]]) != positions[-1]:
+        raise PalioError("the broker left out positions of a queue, or sent them twice")
     sink.connection.sendall(word_frame(Acknowledge(1, positions)))
+
+
+def _position(frame: bytes) -> int:
+    (letter,) = Frames().feed(frame)
+    if not isinstance(letter, Letter) or not isinstance(letter.header, Deliver):
+        raise PalioError(f"the broker said {letter} instead of delivering a message")
+    return letter.header.position
 
 
 @contextmanager

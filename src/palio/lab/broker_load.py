@@ -57,8 +57,8 @@ class Sink:
         self.count = 0
         self.ages_s: list[float] = []
 
-    def read(self, ages: bool) -> list[bytes]:
-        """What has come: the frames if they are to be looked at, else only their number."""
+    def read(self, *, ages: bool) -> tuple[bytes, list[int]]:
+        """What has come, and where its frames end."""
         data = self.connection.recv(_READ_BYTES)
         if not data:
             raise PalioError("the contestant has closed a connection; run it by itself to see why")
@@ -66,14 +66,11 @@ class Sink:
         ends, at = self._cut(data)
         self._rest = data[at:]
         self.count += len(ends)
-        if not ages:
-            return []
-        now, start, frames = time.perf_counter(), 0, []
-        for end in ends:
-            frames.append(data[start:end])
-            self.ages_s.append(now - _STAMP.unpack_from(data, end - STAMP_BYTES)[0])
-            start = end
-        return frames
+        if ages:
+            now = time.perf_counter()
+            for end in ends:
+                self.ages_s.append(now - _STAMP.unpack_from(data, end - STAMP_BYTES)[0])
+        return data, ends
 
 
 class Load:
@@ -83,8 +80,8 @@ class Load:
         self._source = source
         self._sinks = sinks
         self._answers = Sink(source, answers)
-        self.heard: Callable[[Sink, list[bytes]], None] | None = None
-        """Called with what came in, when frames are to be answered."""
+        self.heard: Callable[[Sink, bytes, list[int]], None] | None = None
+        """Called with what came in and where its frames end, when they are to be answered."""
 
     def push(self, pieces: Sequence[bytes], each: int) -> float:
         """Send pieces of `each` messages as fast as they arrive, at most WINDOW messages ahead;
@@ -129,7 +126,6 @@ class Load:
         thread.join()
 
     def _read_until(self, count: int, *, ages: bool) -> None:
-        looks = ages or self.heard is not None
         with selectors.DefaultSelector() as selector:
             for sink in (*self._sinks, self._answers):
                 selector.register(sink.connection, selectors.EVENT_READ, sink)
@@ -138,9 +134,12 @@ class Load:
                 ready = selector.select(1.0)
                 for key, _ in ready:
                     sink = key.data
-                    frames = sink.read(looks and sink is not self._answers)
-                    if frames and self.heard is not None:
-                        self.heard(sink, frames)
+                    if sink is self._answers:
+                        sink.read(ages=False)
+                        continue
+                    data, ends = sink.read(ages=ages)
+                    if ends and self.heard is not None:
+                        self.heard(sink, data, ends)
                 if ready:
                     last = time.monotonic()
                 elif time.monotonic() - last > _SILENT_S:

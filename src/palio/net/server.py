@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import os
 import signal
@@ -40,6 +41,9 @@ _BACKLOG = 1024
 _SWITCH_S = 0.0005
 """How long the loop may keep the thread of the disk from going on: 5 ms, the usual, is longer than
 the commit itself, and more than halves what a busy broker can store."""
+_GARBAGE = (50_000, 20, 100)
+"""When the garbage collector looks for cycles, of which a broker makes few: a turn makes thousands of
+tuples, and by the usual 700 it would look through them all the time."""
 
 
 MakeCore: TypeAlias = Callable[[Config, Store, int], Core]
@@ -189,6 +193,7 @@ def run(config: Config, make: MakeCore, *, until_eof: bool = False) -> None:
     so that no broker is left when that program is killed.
     """
     sys.setswitchinterval(_SWITCH_S)
+    gc.set_threshold(*_GARBAGE)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_run(config, make, until_eof))
 

@@ -25,22 +25,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
+from operator import lt
 
 import msgspec
 
 from palio.errors import PalioError
 from palio.protocol.bounds import Bounds
 from palio.protocol.frames import Carry, Target
-from palio.protocol.journal import Journal, Message
-from palio.protocol.known import Fact, Known, Matching, Ways
-from palio.protocol.outgoing import Delivery, Ended, Outgoing, Publication, Statistics
+from palio.protocol.journal import Journal
+from palio.protocol.kept import Message, Pack, keep, numbers_of, weigh
+from palio.protocol.known import Fact, Known, Matching
+from palio.protocol.outgoing import Delivery, Ended, Keys, Outgoing, Statistics
+from palio.protocol.placing import Placing, Ways
+from palio.protocol.publishers import Publisher
 from palio.protocol.queues import Full, Queue
+from palio.protocol.runs import Publication, Run
 from palio.protocol.store import Store
 from palio.protocol.streams import Arrival, Inbound, Outbound
 from palio.protocol.vault import Sealed, Vault
 from palio.protocol.words import Durable, Got
-
-_WAYS_MAX = 10_000
 
 
 class Deposit:
@@ -61,7 +64,7 @@ class Deposit:
         self._lazy_us: int | None = now_us + self._bounds.lazy_us
         self._is_settling = False
         self._sweep_us = now_us + self._bounds.sweep_us
-        self._ways: dict[tuple[tuple[str, str], ...], Ways] = {}
+        self._placing = Placing(self._vault)
         # news of subscriptions since the last seal
         self._created: list[Known] = []
         self._ended: list[Ended] = []
@@ -82,11 +85,15 @@ class Deposit:
         """The last number that is safe: the publisher need not send it again."""
         return self._vault.publishers.safe(publisher)
 
+    def taken_number(self, publisher: str) -> int:
+        """The last number that was taken, and may not be safe yet."""
+        return self._vault.publishers.row(publisher).number
+
     def publish(
         self,
         publisher: str,
-        letters: Sequence[Publication],
-        matches: Sequence[tuple[tuple[str, str], ...]],
+        letters: Sequence[Publication] | Run,
+        matches: Sequence[Keys],
         now_us: int,
     ) -> int:
         """Store new messages, each for the (broker, name) that it matches.
@@ -97,20 +104,12 @@ class Deposit:
         self._now_us = now_us
         row = self._vault.publishers.row(publisher)
         stored_us = self._journal.clock(now_us)
-        before, taken = row.number, 0
-        for (number, time, attributes, body), keys in zip(letters, matches, strict=True):
-            if number <= row.number:
-                self._counts.duplicates += 1
-                taken += 1
-                continue
-            ways = self._ways.get(keys) or self._find_ways(keys)
-            if ways.is_full or self._journal.bytes >= self._bounds.journal_bytes:
-                self._block(ways)
-                break
-            message = Message(publisher, number, time, attributes, body, stored_us, True)
-            self._store_message(message, ways)
-            row.number = number
-            taken += 1
+        messages = keep(publisher, stored_us, letters)
+        before = row.number
+        if self._store_all(row, messages, matches):
+            taken = len(messages)
+        else:
+            taken = self._store_some(row, list(messages), matches)
         if row.number > before:
             self._vault.is_dirty = True
             self._vault.publishers.touch(row, now_us)
@@ -120,14 +119,44 @@ class Deposit:
             self._answers[publisher] = row.safe
         return taken
 
-    def _find_ways(self, keys: tuple[tuple[str, str], ...]) -> Ways:
-        """Where a message goes that matches these, but those that a replay still gives it to."""
-        known = self._vault.known
-        found = [k for key in keys if (k := known.get(key)) is not None and k.cursor is None]
-        if len(self._ways) >= _WAYS_MAX:
-            self._ways.clear()
-        ways = self._ways[keys] = Ways.of(found)
-        return ways
+    def _store_all(
+        self, row: Publisher, messages: list[Message] | Pack, matches: Sequence[Keys]
+    ) -> bool:
+        """Store messages together; False: some are here already, or there may be no room."""
+        numbers = numbers_of(messages)
+        if not all(map(lt, [row.number, *numbers], numbers)):
+            return False
+        parts, sizes = self._placing.part(matches), weigh(messages)
+        count, size = len(sizes), sum(sizes)
+        if self._journal.bytes + size > self._bounds.journal_bytes:
+            return False
+        if not all(ways.fits(count, size) for ways in parts):
+            return False
+        self._store(messages, sizes, parts)
+        if numbers:
+            row.number = numbers[-1]
+        return True
+
+    def _store_some(self, row: Publisher, messages: list[Message], matches: Sequence[Keys]) -> int:
+        """Store messages one by one, as far as there is room for them; how many."""
+        for taken, (message, keys) in enumerate(zip(messages, matches, strict=True)):
+            if message.number <= row.number:
+                self._counts.duplicates += 1
+                continue
+            ways = self._placing.find(keys)
+            if ways.is_full or self._journal.bytes >= self._bounds.journal_bytes:
+                self._block(ways)
+                return taken
+            self._store([message], weigh([message]), {ways: [0]})
+            row.number = message.number
+        return len(messages)
+
+    def _store(
+        self, messages: list[Message] | Pack, sizes: list[int], parts: dict[Ways, list[int]]
+    ) -> None:
+        self._counts.published += len(messages)
+        for queue in self._placing.place(messages, sizes, parts):
+            self._check(queue)
 
     def _block(self, ways: Ways) -> None:
         """Remember what is full, so that it is noticed when it has room."""
@@ -136,22 +165,8 @@ class Deposit:
             self._blocked[self._journal] = None
             self._loosen()  # so that it is swept soon
 
-    def _store_message(self, message: Message, ways: Ways) -> None:
-        """Put a message published here into the journal, queues and streams."""
-        pushed = self._vault.pushed
-        position, size = self._journal.append(message, len(ways.destinations))
-        self._counts.published += 1
-        for stream, labels in ways.streams:
-            stream.push(position, labels)
-            pushed[stream] = None
-        for queue in ways.queues:
-            queue.push(position, size)
-            pushed[queue] = None
-            if queue.full is not Full.BLOCK:
-                self._check(queue)
-
     def _check(self, queue: Queue) -> None:
-        """A queue that does not block got one more: it may have dropped one, or be too long."""
+        """A queue that does not block got more: it may have dropped some, or be too long."""
         if queue.has_dropped:
             self._vault.urgent[queue] = None
         elif queue.full is Full.END and queue.is_over:
@@ -194,17 +209,9 @@ class Deposit:
                 self._store_arrival(arrival, found)
 
     def _store_arrival(self, arrival: Arrival, found: list[Queue]) -> None:
-        carry, attributes, body = arrival.carry, arrival.attributes, arrival.body
-        stored_us = self._journal.clock(self._now_us)
-        message = Message(
-            carry.publisher, carry.number, carry.time, attributes, body, stored_us, False
-        )
-        position, size = self._journal.append(message, len(found))
-        for queue in found:
-            queue.push(position, size)
-            self._vault.pushed[queue] = None
-            if queue.full is not Full.BLOCK:
-                self._check(queue)
+        message = arrival.message(self._journal.clock(self._now_us))
+        for queue in self._placing.place([message], weigh([message]), {Ways(found, {}): [0]}):
+            self._check(queue)
 
     def _progress(self, inbound: Inbound) -> None:
         self._vault.is_dirty = True
@@ -279,7 +286,7 @@ class Deposit:
         cursor = self._journal.since(fact.durable.since)
         known = self._vault.open(msgspec.structs.replace(fact, cursor=cursor))
         known.matching = matching
-        self._ways.clear()
+        self._placing.clear()
         if isinstance(known.destination, Outbound) and known.destination.subscriptions == 1:
             known.destination.reach(fact.broker in self._reachable)
         self._replay(known)
@@ -295,13 +302,13 @@ class Deposit:
         self._vault.is_dirty = True
         if known.cursor is None:
             del self._vault.replays[key]
-            self._ways.clear()
+            self._placing.clear()
         if isinstance(destination, Queue) and destination.full is not Full.BLOCK:
             self._check(destination)
 
     def _forget(self, known: Known) -> None:
         self._vault.forget(known)
-        self._ways.clear()
+        self._placing.clear()
         self._loosen()
 
     def _end(self, known: Known, reason: str) -> None:
@@ -412,11 +419,14 @@ class Deposit:
             else:
                 for position, target in owner.send(now_us):
                     carries.setdefault(position, []).append(target)
-        read = self._journal.read
+        places = list(carries)  # in the order of the streams
         outgoing = Outgoing(
             list(self._answers.items()),
             [Got(i.origin, i.epoch, self.broker, i.stored) for i in self._got if i.stored],
-            [(read(position), tuple(targets)) for position, targets in carries.items()],
+            [
+                (m, tuple(carries[at]))
+                for at, m in zip(places, self._journal.read(places), strict=True)
+            ],
             deliveries,
             self._safe_created,
             self._safe_ended,
@@ -429,11 +439,13 @@ class Deposit:
         return outgoing
 
     def _deliver(self, queue: Queue, deliveries: list[Delivery]) -> None:
-        name, read, found = queue.name, self._journal.read, queue.deliver()
-        for consumer, number, again, position in found:
-            deliveries.append(Delivery(consumer, name, number, again, read(position)))
-        self._counts.delivered += len(found)
-        self._counts.redelivered += sum(again for _, _, again, _ in found)
+        for consumer, again, numbers, positions in queue.deliver():
+            at = 0
+            for part in self._journal.pick(positions):
+                chosen, at = numbers[at : at + len(part)], at + len(part)
+                deliveries.append(Delivery(consumer, queue.name, again, chosen, part))
+            self._counts.delivered += len(numbers)
+            self._counts.redelivered += len(numbers) if again else 0
 
     def _unblock(self) -> bool:
         """Something that was full has room again."""

@@ -16,7 +16,7 @@ Whatever is not a frame raises `BrokenFrame`, and the connection is of no more u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from functools import partial
 from struct import Struct
@@ -135,7 +135,7 @@ class Limits(msgspec.Struct, frozen=True):
 BEFORE_HELLO = Limits(word=16 << 10, header=0, attributes=0, body=0)
 """For those who did not say yet who they are."""
 
-_PUBLISH = int(Kind.PUBLISH)
+_PUBLISH, _DELIVER = int(Kind.PUBLISH), int(Kind.DELIVER)
 _encoder = msgspec.msgpack.Encoder()
 _word_decoder: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)
 _KINDS: dict[type, int] = {
@@ -163,6 +163,17 @@ def letter_frame(header: Header, attributes: bytes, body: bytes) -> bytes:
     size = 9 + len(head) + len(attributes) + len(body)
     lengths = _LETTER.pack(size, _KINDS[type(header)], len(head), len(attributes))
     return b"".join((lengths, head, attributes, body))
+
+
+def deliver_frames(headers: Iterable[Deliver], texts: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Many messages for one client, ready to be sent."""
+    parts: list[bytes] = []
+    encode, pack = _encoder.encode, _LETTER.pack
+    for header, (attributes, body) in zip(headers, texts, strict=True):
+        head = encode(header)
+        size = 9 + len(head) + len(attributes) + len(body)
+        parts += (pack(size, _DELIVER, len(head), len(attributes)), head, attributes, body)
+    return b"".join(parts)
 
 
 class Frames:

@@ -5,7 +5,8 @@
     counts      0 2 1 0 0 1 0   who still refers to each: entries of streams and queues
     sizes       bytes of each   kept apart, so that a restart reads no messages
 
-    b/<first>   the messages, a list; None is one that was thinned out
+    b/<first>   the messages, a list; None is one that was thinned out. Or a pack: the frames in
+                which many messages of one publisher came, as they came
     m/<first>   count, sizes and times
 
 A batch is one put, whatever it holds. It is freed when nothing refers to it and, if messages in it
@@ -22,32 +23,19 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
+from itertools import accumulate
 
 import msgspec
 
 from palio.errors import InvalidFile
 from palio.protocol.bounds import Bounds
+from palio.protocol.kept import Message, Pack, Picked, from_bytes, to_bytes
 from palio.protocol.store import Store
 
 BATCH_COUNT = 4096
 BATCH_BYTES = 4 << 20
-_OVERHEAD_BYTES = 40  # numbers and lengths of one message
-
-
-class Message(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A durable message as it is kept."""
-
-    publisher: str
-    number: int
-    time: int
-    """When it was published, by the publisher's clock, in microseconds."""
-    attributes: bytes
-    body: bytes
-    stored: int
-    """When it was stored here."""
-    is_origin: bool
-    """It was published here; otherwise another broker carried it."""
 
 
 class _Meta(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -69,6 +57,7 @@ class _Batch:
         "has_origin",
         "is_stored",
         "messages",
+        "pack",
         "present",
         "references",
         "sizes",
@@ -77,6 +66,7 @@ class _Batch:
     def __init__(self, first: int) -> None:
         self.first = first
         self.messages: list[Message | None] | None = []
+        self.pack: Pack | None = None  # or what they are made of, when they are wanted
         self.counts = array("I")
         self.sizes = array("I")
         self.references = 0  # the sum of counts
@@ -93,11 +83,15 @@ class _Batch:
 
     def close(self, size: int) -> None:
         """Sum up what was gathered."""
-        messages = [message for message in self.messages or () if message is not None]
-        self.begins_us, self.ends_us = messages[0].stored, messages[-1].stored
-        self.has_origin = any(message.is_origin for message in messages)
+        if self.pack is not None:
+            self.begins_us = self.ends_us = self.pack.stored
+            self.has_origin = True
+        else:
+            messages = [message for message in self.messages or () if message is not None]
+            self.begins_us, self.ends_us = messages[0].stored, messages[-1].stored
+            self.has_origin = any(message.is_origin for message in messages)
         self.references = sum(self.counts)
-        self.present = len(messages)
+        self.present = len(self.counts)
         self.bytes = size
 
 
@@ -108,7 +102,6 @@ class _Verdict(Enum):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_messages_decoder = msgspec.msgpack.Decoder(list[Message | None])
 _meta_decoder = msgspec.msgpack.Decoder(_Meta)
 
 
@@ -134,7 +127,6 @@ class Journal:
             self._time_us = self._batches[-1].ends_us
         self._open = _Batch(next)
         self._open_bytes = 0
-        self._gather = self._messages(self._open).append
         self._batches.append(self._open)
         self._firsts = [batch.first for batch in self._batches]
         self._last = self._open  # where something was found the last time
@@ -163,29 +155,54 @@ class Journal:
         self._time_us = max(self._time_us, now_us)
         return self._time_us
 
-    def append(self, message: Message, references: int) -> tuple[int, int]:
-        """Take a message that this many refer to. Its position and its size in bytes."""
-        size = (
-            len(message.attributes) + len(message.body) + len(message.publisher) + _OVERHEAD_BYTES
-        )
-        batch = self._open
-        self._gather(message)
-        batch.counts.append(references)
-        batch.sizes.append(size)
-        self.bytes += size
-        self._open_bytes += size
-        position = self.next
-        self.next = position + 1
-        if self._open_bytes >= BATCH_BYTES or len(batch.counts) >= BATCH_COUNT:
+    def extend(
+        self, messages: list[Message] | Pack, sizes: list[int], references: list[int]
+    ) -> int:
+        """Take messages of these sizes (`weigh`), to each of which so many refer. The position of
+        the first; the others follow it."""
+        first, at = self.next, 0
+        if isinstance(messages, Pack):
+            self._take_pack(messages, sizes, references)
+            return first
+        while at < len(messages):
+            batch = self._open
+            end = at + self._room(sizes[at : at + BATCH_COUNT - len(batch.counts)])
+            size = sum(sizes[at:end])
+            self._messages(batch).extend(messages[at:end])
+            batch.counts.extend(references[at:end])
+            batch.sizes.extend(sizes[at:end])
+            self.bytes += size
+            self._open_bytes += size
+            self.next += end - at
+            at = end
+            if self._open_bytes >= BATCH_BYTES or len(batch.counts) >= BATCH_COUNT:
+                self._begin()
+        return first
+
+    def _take_pack(self, pack: Pack, sizes: list[int], references: list[int]) -> None:
+        """A pack is a batch of its own."""
+        if self._open.counts:
             self._begin()
-        return position, size
+        batch = self._open
+        batch.pack, batch.messages = pack, None
+        batch.counts.extend(references)
+        batch.sizes.extend(sizes)
+        self._open_bytes = sum(sizes)
+        self.bytes += self._open_bytes
+        self.next += len(pack)
+        self._begin()
+
+    def _room(self, sizes: Sequence[int]) -> int:
+        """How many messages of these sizes go into the open batch: it ends as soon as it is full."""
+        if self._open_bytes + sum(sizes) < BATCH_BYTES:
+            return len(sizes)
+        return bisect_left(list(accumulate(sizes, initial=self._open_bytes)), BATCH_BYTES)
 
     def _begin(self) -> None:
         """Close the open batch, and open the next one."""
         self._open.close(self._open_bytes)
         self._open_bytes = 0
         self._open = _Batch(self.next)
-        self._gather = self._messages(self._open).append
         self._batches.append(self._open)
         self._firsts.append(self.next)
 
@@ -197,29 +214,60 @@ class Journal:
         batch.references += 1
         return batch.sizes[at]
 
-    def release(self, position: int) -> int:
-        """One less refers to this message. Its size."""
+    def release(self, positions: Iterable[int]) -> int:
+        """One less refers to each of these messages. Their size."""
         batch = self._last
-        at = position - batch.first
-        if not 0 <= at < len(batch.counts):
-            batch = self._find(position)
-            at = position - batch.first
-        batch.counts[at] -= 1
-        batch.references -= 1
-        return batch.sizes[at]
+        first, counts, sizes = batch.first, batch.counts, batch.sizes
+        count = size = 0
+        for position in positions:
+            at = position - first
+            if not 0 <= at < len(counts):
+                batch.references -= count
+                count = 0
+                batch = self._find(position)
+                first, counts, sizes = batch.first, batch.counts, batch.sizes
+                at = position - first
+            counts[at] -= 1
+            count += 1
+            size += sizes[at]
+        batch.references -= count
+        return size
 
     def size(self, position: int) -> int:
         batch = self._find(position)
         return batch.sizes[position - batch.first]
 
-    def read(self, position: int) -> Message:
-        batch = self._last
-        if not 0 <= position - batch.first < len(batch.counts):
-            batch = self._find(position)
-        message = (batch.messages or self._load(batch))[position - batch.first]
-        if message is None:
-            raise InvalidFile(f"message {position} of the journal is gone while it is needed")
-        return message
+    def pick(self, positions: list[int]) -> Iterator[list[Message] | Picked]:
+        """The same, in parts: messages of a pack are not made."""
+        at = 0
+        while at < len(positions):
+            batch = self._find(positions[at])
+            if batch.messages is None and batch.pack is None:
+                self._load(batch)
+            first, last, end = batch.first, batch.end, at + 1
+            while end < len(positions) and first <= positions[end] < last:
+                end += 1
+            chosen = positions[at:end]
+            if batch.pack is None:
+                yield self.read(chosen)
+            else:
+                yield Picked(batch.pack, [position - first for position in chosen])
+            at = end
+
+    def read(self, positions: Iterable[int]) -> list[Message]:
+        """The messages at these positions."""
+        found: list[Message] = []
+        first = 0
+        messages: list[Message | None] = []
+        for position in positions:
+            if not 0 <= position - first < len(messages):
+                batch = self._find(position)
+                first, messages = batch.first, self._messages(batch)
+            message = messages[position - first]
+            if message is None:
+                raise InvalidFile(f"message {position} of the journal is gone while it is needed")
+            found.append(message)
+        return found
 
     def since(self, time_us: int) -> int:
         """The position of the first message that was stored at this time or later."""
@@ -308,6 +356,7 @@ class Journal:
         messages = self._messages(batch)
         if self._cached.pop(batch.first, None):
             self._cached_bytes -= batch.bytes
+        batch.pack = None
         kept = list(map(bool, batch.counts))
         batch.messages = [m if keep else None for m, keep in zip(messages, kept, strict=True)]
         batch.sizes = array("I", [s if k else 0 for s, k in zip(batch.sizes, kept, strict=True)])
@@ -317,7 +366,7 @@ class Journal:
 
     def _put(self, batch: _Batch) -> None:
         key = f"{batch.first:016x}"
-        data = _encoder.encode(batch.messages)
+        data = to_bytes(batch.pack or batch.messages or [])
         self.bytes += len(data) - batch.bytes
         batch.bytes = len(data)
         batch.is_stored = True
@@ -347,22 +396,32 @@ class Journal:
         return batch
 
     def _messages(self, batch: _Batch) -> list[Message | None]:
-        return self._load(batch) if batch.messages is None else batch.messages
+        if batch.messages is None:
+            if batch.pack is None:
+                self._load(batch)
+            if batch.pack is not None:
+                batch.messages = list(batch.pack)
+        assert batch.messages is not None
+        return batch.messages
 
-    def _load(self, batch: _Batch) -> list[Message | None]:
+    def _load(self, batch: _Batch) -> None:
         data = self._store.get(f"{self._prefix}b/{batch.first:016x}")
         if data is None:
             raise InvalidFile(f"batch {batch.first} of the journal is missing from the store")
-        messages = _messages_decoder.decode(data)
-        batch.messages = messages
+        found = from_bytes(data)
+        if len(found) != len(batch.counts):
+            raise InvalidFile(f"batch {batch.first} of the journal is damaged")
+        if isinstance(found, Pack):
+            batch.pack = found
+        else:
+            batch.messages = found
         self._cached[batch.first] = batch
         self._cached_bytes += batch.bytes
         self._shrink_cache()
-        return messages
 
     def _shrink_cache(self) -> None:
         """Forget what was used least lately; the last one stays, whatever its size."""
         while self._cached_bytes > self._bounds.cache_bytes and len(self._cached) > 1:
             _, batch = self._cached.popitem(last=False)
-            batch.messages = None
+            batch.messages = batch.pack = None
             self._cached_bytes -= batch.bytes

@@ -94,33 +94,6 @@ class Known:
                 return
             size = journal.retain(position)
             if isinstance(self.destination, Queue):
-                self.destination.push(position, size)
+                self.destination.push((position,), size)
             else:
-                self.destination.push(position, self.labels)
-
-
-class Ways:
-    """Where messages go that match the same subscriptions."""
-
-    __slots__ = ("destinations", "queues", "streams")
-
-    def __init__(self, queues: list[Queue], streams: dict[Outbound, tuple[str, ...]]) -> None:
-        self.queues = queues
-        self.streams = list(streams.items())
-        self.destinations: list[Queue | Outbound] = [*queues, *streams]
-
-    @classmethod
-    def of(cls, found: list[Known]) -> Ways:
-        queues: list[Queue] = []
-        streams: dict[Outbound, tuple[str, ...]] = {}
-        for known in found:
-            destination = known.destination
-            if isinstance(destination, Queue):
-                queues.append(destination)
-            else:
-                streams[destination] = streams.get(destination, ()) + known.labels
-        return cls(queues, streams)
-
-    @property
-    def is_full(self) -> bool:
-        return any(destination.is_full for destination in self.destinations)
+                self.destination.push(((position, self.labels),))

@@ -21,7 +21,7 @@ number that was committed is never used for another entry.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -66,7 +66,7 @@ _record_decoder = msgspec.msgpack.Decoder(Record)
 
 
 class Line(Generic[T]):
-    """Entries by number. Owners write `entries` and `next`, and say in `gone` what they took out."""
+    """Entries by number. Owners take entries out, and say so in `gone`."""
 
     __slots__ = ("_base", "_chunks", "_late", "_sealed", "entries", "first", "gone", "next")
 
@@ -93,6 +93,12 @@ class Line(Generic[T]):
         self.entries.update(needed)
         self._chunks.append((last, ticket))
         return True
+
+    def extend(self, entries: Sequence[T]) -> None:
+        """New entries, under the next numbers."""
+        end = self.next + len(entries)
+        self.entries.update(zip(range(self.next, end), entries, strict=True))
+        self.next = end
 
     def lowest(self) -> int:
         """The number of the first entry; `next` if there is none."""

@@ -144,11 +144,12 @@ class Live:
         self._output = output
         self._bound = bound
         self._groups: dict[Peer, _Group] = {}
+        self._takers = 0  # groups that get durable messages too
         self._places: dict[tuple[int, int], tuple[Peer, _Subscription]] = {}
         self._watches: dict[Peer, tuple[int, int]] = {}
         self._links: dict[int, set[int]] = {}
         self._credits = Credits()
-        self._lines: Lines | None = None
+        self._lines: dict[bool, Lines] = {}  # of durable messages, and of others
         self._lines_peers: list[Peer] | None = None
         router.step(Joined(NOWHERE))
 
@@ -172,10 +173,11 @@ class Live:
         peer = f"g{group}" if group else f"c{link}.{id}"
         subscription = _Subscription(link, id, self._credits, self._bound, ends)
         subscription.credit = credit
-        self._lines = None
+        self._lines.clear()
         found = self._groups.get(peer)
         if found is None:
             found = self._groups[peer] = _Group(peer, only_live)
+            self._takers += not only_live
             self._step(Joined(peer))
             self._step(Received(peer, Restate(subscriptions=tuple(filters))))
         found.members.append(subscription)
@@ -198,12 +200,13 @@ class Live:
         if place is None:
             return
         peer, subscription = place
-        self._lines = None
+        self._lines.clear()
         self._credits.give_back(subscription.place)
         group = self._groups[peer]
         group.members.remove(subscription)
         if not group.members:
             del self._groups[peer]
+            self._takers -= not group.only_live
             self._step(Left(peer))
 
     def leave(self, link: int) -> None:
@@ -251,6 +254,11 @@ class Live:
 
     # ---- messages
 
+    @property
+    def takes_durable(self) -> bool:
+        """Somebody here may want durable messages that come from here."""
+        return self._takers > 0 or bool(self._watches)
+
     def deliver(self, parcels: Sequence[Parcel]) -> list[list[Peer]]:
         """Give messages to those here who want them; the neighbours that want each."""
         found = self.router.matching([parcel.attributes for parcel in parcels])
@@ -260,15 +268,16 @@ class Live:
         ]
 
     def deliver_run(self, run: Run, publisher: str) -> list[tuple[Parcel, list[Peer]]] | None:
-        """The same for a run of messages that are not durable: the neighbours that want some of
-        them. None: do it one by one."""
+        """The same for a run: the neighbours that want some of it. None: do it one by one."""
         matches = self.router.matches(run.attributes())
         if matches is None:
             return None
-        lines = self._lines
-        if lines is None or self._lines_peers is not matches.peers:
-            lines = self._lines = self._drawn(matches.peers)
+        if self._lines_peers is not matches.peers:
             self._lines_peers = matches.peers
+            self._lines.clear()
+        lines = self._lines.get(run.durable)
+        if lines is None:
+            lines = self._lines[run.durable] = self._drawn(matches.peers, run.durable)
         done = deliver(run, packed(publisher), matches, lines, self._credits.array)
         self.counts.delivered += done.messages
         for link, data in done.writes:
@@ -278,11 +287,11 @@ class Live:
             left.setdefault(row, {})[matches.peers[interface]] = None
         onward = []
         for row, peers in left.items():
-            parcel = Parcel(NOWHERE, publisher, *run[row][:2], False, *run[row][2:])
+            parcel = Parcel(NOWHERE, publisher, *run[row][:2], run.durable, *run[row][2:])
             onward.append((parcel, self._deliver(parcel, list(peers))))
         return onward
 
-    def _drawn(self, peers: list[Peer]) -> Lines:
+    def _drawn(self, peers: list[Peer], durable: bool) -> Lines:
         """Which subscription each interface is; those of groups and of neighbours are none, nor are
         those of peers that have several interfaces and must not get a message twice."""
         links: dict[int, int] = {}
@@ -291,7 +300,9 @@ class Live:
         twice = {peer for peer in peers if peer in seen or seen.add(peer)}  # type: ignore[func-returns-value]
         for i, peer in enumerate(peers):
             group = self._groups.get(peer)
-            if group is not None and len(group.members) == 1 and peer not in twice:
+            if group is not None and group.only_live and durable:
+                lines[i] = run_kernels.NOBODY
+            elif group is not None and len(group.members) == 1 and peer not in twice:
                 one = group.members[0]
                 lines[i] = links.setdefault(one.link, len(links)), one.id, one.place
         return Lines(list(links), lines)

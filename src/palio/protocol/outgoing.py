@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from palio.protocol.frames import Target
-from palio.protocol.journal import Message
+from palio.protocol.kept import Message, Picked
 from palio.protocol.words import Got
 
-
-class Publication(NamedTuple):
-    """A new durable message, as its publisher sent it."""
-
-    number: int
-    time: int
-    attributes: bytes
-    body: bytes
+Keys: TypeAlias = tuple[tuple[str, str], ...]
+"""Subscriptions that a message matches: their brokers and names."""
 
 
-class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """A message for a consumer of a subscription, to be acknowledged by its position."""
+class Delivery(NamedTuple):
+    """Messages for a consumer of a subscription, to be acknowledged by their positions."""
 
     consumer: Hashable
     name: str
-    position: int
     again: bool
-    """It may have been sent before."""
-    message: Message
+    """They may have been sent before."""
+    positions: list[int]
+    messages: list[Message] | Picked
 
 
 class Ended(NamedTuple):

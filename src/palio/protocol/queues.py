@@ -16,9 +16,10 @@ the end), `drop` lets the oldest go, `end` ends the subscription.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Hashable, Iterable
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 from palio.protocol.bounds import Bounds
 from palio.protocol.journal import Journal
@@ -39,6 +40,17 @@ class Consumer:
     def __init__(self, key: Hashable, credit: int) -> None:
         self.key = key
         self.credit = credit
+
+
+class Share(NamedTuple):
+    """Entries that go to one consumer."""
+
+    consumer: Hashable
+    again: bool
+    """They may have been sent before."""
+    numbers: list[int]
+    positions: list[int]
+    """Of the journal."""
 
 
 class Queue:
@@ -97,15 +109,20 @@ class Queue:
             and self.bytes < self._bounds.queue_bytes * 7 / 8
         )
 
-    def push(self, position: int, size: int) -> None:
-        """Take a message; its reference is counted already."""
-        line = self.line
-        line.entries[line.next] = position
-        line.next += 1
+    def fits(self, count: int, size: int) -> bool:
+        """There is room for so many messages of so many bytes together."""
+        return (
+            len(self.line.entries) + count <= self._bounds.queue
+            and self.bytes + size <= self._bounds.queue_bytes
+        )
+
+    def push(self, positions: Sequence[int], size: int) -> None:
+        """Take messages of so many bytes; their references are counted already."""
+        self.line.extend(positions)
         self.bytes += size
         if self.full is Full.DROP:
-            while len(line.entries) > 1 and self.is_over:
-                self._remove(line.lowest())
+            while len(self.line.entries) > 1 and self.is_over:
+                self._remove(self.line.lowest())
                 self.dropped += 1
                 self.has_dropped = True
 
@@ -144,48 +161,48 @@ class Queue:
 
     def acknowledge(self, numbers: Iterable[int]) -> int:
         """These are dealt with; how many of them were in the queue."""
-        out, entries, gone = self._out, self.line.entries, self.line.gone
-        count = size = 0
-        for n in numbers:
-            consumer = out.pop(n, None)
-            if consumer is not None:
-                consumer.credit += 1
-                if consumer.credit == 1:
-                    self._turn.append(consumer)
-            position = entries.pop(n, None)
-            if position is not None:
-                size += self._journal.release(position)
-                gone.append(n)
-                count += 1
-        self.bytes -= size
-        return count
+        out, entries = self._out, self.line.entries
+        numbers = dict.fromkeys(numbers)
+        for consumer, count in Counter([out.pop(n) for n in numbers if n in out]).items():
+            self.pay(consumer.key, count)
+        gone = [n for n in numbers if n in entries]
+        self.line.gone += gone
+        self.bytes -= self._journal.release([entries.pop(n) for n in gone])
+        return len(gone)
 
-    def deliver(self) -> list[tuple[Hashable, int, bool, int]]:
-        """What goes to whom: consumer, number, whether it may have been sent before, position."""
-        found: list[tuple[Hashable, int, bool, int]] = []
-        entries, out, turn, back = self.line.entries, self._out, self._turn, self._back
-        sent, safe, restored = self._sent, self._safe, self._restored
+    def deliver(self) -> list[Share]:
+        """What goes to whom: entries one by one in turn, or as many as a single consumer takes."""
+        shares: list[Share] = []
+        turn = self._turn
         while turn:
-            if back:
-                n, again = back.popleft(), True
-            elif sent < safe:
-                n, again = sent, sent < restored
-                sent += 1
-            else:
-                break
-            position = entries.get(n)
-            if position is None:  # acknowledged or dropped meanwhile
-                continue
             consumer = turn[0]
-            consumer.credit -= 1
+            share = self._next(consumer, 1 if len(turn) > 1 else consumer.credit)
+            if share is None:
+                break
+            shares.append(share)
+            consumer.credit -= len(share.numbers)
             if not consumer.credit:
                 turn.popleft()
-            elif len(turn) > 1:
+            else:
                 turn.rotate(-1)
-            out[n] = consumer
-            found.append((consumer.key, n, again, position))
-        self._sent = sent
-        return found
+            self._out.update(dict.fromkeys(share.numbers, consumer))
+        return shares
+
+    def _next(self, consumer: Consumer, count: int) -> Share | None:
+        """The next entries that may go, at most so many; None: there are none."""
+        entries = self.line.entries
+        while self._back:  # some may be acknowledged or dropped meanwhile
+            n = self._back.popleft()
+            if n in entries:
+                return Share(consumer.key, True, [n], [entries[n]])
+        while self._sent < self._safe:
+            again = self._sent < self._restored
+            end = min(self._restored if again else self._safe, self._safe, self._sent + count)
+            numbers = [n for n in range(self._sent, end) if n in entries]
+            self._sent = end
+            if numbers:
+                return Share(consumer.key, again, numbers, [entries[n] for n in numbers])
+        return None
 
     def empty(self) -> None:
         """The subscription is gone, and so is what waits."""
@@ -193,5 +210,5 @@ class Queue:
             self._remove(n)
 
     def _remove(self, number: int) -> None:
-        self.bytes -= self._journal.release(self.line.entries.pop(number))
+        self.bytes -= self._journal.release((self.line.entries.pop(number),))
         self.line.gone.append(number)

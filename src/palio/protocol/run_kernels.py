@@ -5,7 +5,8 @@ take them; `weigh` and `write` make one piece of bytes for each connection out o
 
     rows      number  time  text  body  end        text, body, end: places in the data
     found     interfaces, those of row r at ends[r] to ends[r + 1]
-    lines     of each interface: its connection (-1: not for kernels), its id, its place in credits
+    lines     of each interface: its connection (NONE: not for kernels; NOBODY: gets nothing), its id,
+              its place in credits
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ PUBLISH, DELIVER = 1, 2
 PREFIX = 13  # bytes before the header
 NUMBER, TIME, TEXT, BODY, END = 0, 1, 2, 3, 4
 LINK, ID, CREDIT = 0, 1, 2
-NONE = -1
+NONE, NOBODY = -1, -2
+NO, YES = 0xC2, 0xC3  # in msgpack
 
 
 @borrowing
@@ -133,12 +135,61 @@ def put_word(out: Any, at: int, value: int) -> None:
 
 
 @borrowing
-def head_size(rows: Any, r: int, id: int, publisher: Any) -> int:
-    """[[id], 0, publisher, number, time, false] in msgpack."""
+def head_size(rows: Any, r: int, id: int, position: int, publisher: Any) -> int:
+    """[[id], position, publisher, number, time, again] in msgpack."""
     return (
-        4 + written_size(id) + len(publisher) + written_size(rows[r, NUMBER])
-        + written_size(rows[r, TIME])
+        3 + written_size(id) + written_size(position) + len(publisher)
+        + written_size(rows[r, NUMBER]) + written_size(rows[r, TIME])
     )
+
+
+@borrowing
+def put_frame(
+    data: Any, rows: Any, r: int, id: int, position: int, publisher: Any, again: int, out: Any,
+    at: int,
+) -> int:
+    """Write a row as a DELIVER frame; where it ends."""
+    begin, end = rows[r, TEXT], rows[r, END]
+    head = head_size(rows, r, id, position, publisher)
+    put_word(out, at, PREFIX - 4 + head + end - begin)
+    out[at + 4] = DELIVER
+    put_word(out, at + 5, head)
+    put_word(out, at + 9, rows[r, BODY] - begin)
+    out[at + 13] = 0x96
+    out[at + 14] = 0x91
+    at = put_number(out, at + 15, id)
+    at = put_number(out, at, position)
+    for j in range(len(publisher)):
+        out[at + j] = publisher[j]
+    at = put_number(out, at + len(publisher), rows[r, NUMBER])
+    at = put_number(out, at, rows[r, TIME])
+    out[at] = again
+    at += 1
+    for j in range(end - begin):
+        out[at + j] = data[begin + j]
+    return at + end - begin
+
+
+@borrowing
+def weigh_entries(rows: Any, places: Any, positions: Any, id: int, publisher: Any) -> int:
+    """The bytes of these rows as frames of a durable subscription."""
+    size = 0
+    for k in range(len(places)):
+        r = places[k]
+        size += PREFIX + head_size(rows, r, id, positions[k], publisher)
+        size += rows[r, END] - rows[r, TEXT]
+    return size
+
+
+@borrowing
+def write_entries(
+    data: Any, rows: Any, places: Any, positions: Any, id: int, publisher: Any, again: int,
+    out: Any,
+) -> None:
+    """Write these rows, each with its position in the queue."""
+    at = 0
+    for k in range(len(places)):
+        at = put_frame(data, rows, places[k], id, positions[k], publisher, again, out, at)
 
 
 @borrowing
@@ -153,12 +204,15 @@ def weigh(
         for k in range(ends[r], ends[r + 1]):
             i = found[k]
             link = lines[i, LINK]
+            if link == NOBODY:
+                found[k] = NONE
+                continue
             if link < 0 or credits[lines[i, CREDIT]] <= 0:
                 slow[left] = k
                 left += 1
                 continue
             credits[lines[i, CREDIT]] -= 1
-            head = head_size(rows, r, lines[i, ID], publisher)
+            head = head_size(rows, r, lines[i, ID], 0, publisher)
             sizes[link] += PREFIX + head + rows[r, END] - rows[r, TEXT]
     for i in range(left):
         found[slow[i]] = -1 - found[slow[i]]
@@ -171,29 +225,11 @@ def write(
 ) -> None:
     """Write the frames that `weigh` has paid for, each where its connection's bytes go on."""
     for r in range(len(rows)):
-        begin, end = rows[r, TEXT], rows[r, END]
         for k in range(ends[r], ends[r + 1]):
             i = found[k]
             if i < 0:
                 continue
-            link, id = lines[i, LINK], lines[i, ID]
-            at = places[link]
-            head = head_size(rows, r, id, publisher)
-            put_word(out, at, PREFIX - 4 + head + end - begin)
-            out[at + 4] = DELIVER
-            put_word(out, at + 5, head)
-            put_word(out, at + 9, rows[r, BODY] - begin)
-            out[at + 13] = 0x96
-            out[at + 14] = 0x91
-            at = put_number(out, at + 15, id)
-            out[at] = 0
-            at += 1
-            for j in range(len(publisher)):
-                out[at + j] = publisher[j]
-            at = put_number(out, at + len(publisher), rows[r, NUMBER])
-            at = put_number(out, at, rows[r, TIME])
-            out[at] = 0xC2
-            at += 1
-            for j in range(end - begin):
-                out[at + j] = data[begin + j]
-            places[link] = at + end - begin
+            link = lines[i, LINK]
+            places[link] = put_frame(
+                data, rows, r, lines[i, ID], 0, publisher, NO, out, places[link]
+            )

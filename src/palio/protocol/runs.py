@@ -8,7 +8,7 @@ What Python does per message is most of what a broker does; for a run it does no
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -16,19 +16,23 @@ import pyarrow as pa
 
 from palio.protocol import run_kernels
 from palio.protocol.frames import Limits, Publish, letter_frame
-from palio.protocol.run_kernels import BODY, END, TEXT
+from palio.protocol.run_kernels import BODY, END, NUMBER, TEXT
 from palio.routing.data_path import Matches
 
 RUN_MAX = 8192
+
+Publication: TypeAlias = tuple[int, int, bytes, bytes]
+"""A new message, as its publisher sent it: number, time, attributes, body."""
 
 
 class Run:
     """New messages of one client, all durable or none."""
 
-    __slots__ = ("bytes", "data", "durable", "rows")
+    __slots__ = ("begin", "bytes", "data", "durable", "rows")
 
-    def __init__(self, bytes: bytes, data: Any, rows: Any) -> None:
+    def __init__(self, bytes: bytes, begin: int, data: Any, rows: Any) -> None:
         self.bytes = bytes
+        self.begin = begin
         self.data = data
         self.rows = rows
         self.durable = bool(data[rows[0, TEXT] - 1] == 0xC3)
@@ -36,15 +40,24 @@ class Run:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, r: int) -> tuple[int, int, bytes, bytes]:
-        """Number, time, attributes and body of a message."""
+    def __getitem__(self, r: int) -> Publication:
         number, time, text, body, end = self.rows[r].tolist()
         return number, time, self.bytes[text:body], self.bytes[body:end]
 
-    def __iter__(self) -> Iterator[tuple[int, int, bytes, bytes]]:
+    def __iter__(self) -> Iterator[Publication]:
         data = self.bytes
-        for number, time, text, body, end in self.rows.tolist():
-            yield number, time, data[text:body], data[body:end]
+        return iter(
+            [(n, time, data[a:b], data[b:end]) for n, time, a, b, end in self.rows.tolist()]
+        )
+
+    def grows(self, last: int) -> bool:
+        """Each number is larger than the one before, and the first than this."""
+        numbers = self.rows[:, NUMBER]
+        return bool(numbers[0] > last and (numbers[1:] > numbers[:-1]).all())
+
+    def frames(self) -> bytes:
+        """The frames that it was read from."""
+        return self.bytes[self.begin : int(self.rows[-1, END])]
 
     def attributes(self) -> pa.Array:
         """A column of JSON objects."""
@@ -64,7 +77,7 @@ def scan(data: bytes, at: int, limits: Limits) -> tuple[Run | None, int]:
     count = run_kernels.scan(array, at, bounds, rows)
     if not count:
         return None, at
-    return Run(data, array, rows[:count]), int(rows[count - 1, END])
+    return Run(data, at, array, rows[:count]), int(rows[count - 1, END])
 
 
 class Lines(NamedTuple):
@@ -105,6 +118,19 @@ def deliver(run: Run, publisher: bytes, matches: Matches, lines: Lines, credits:
     where = np.searchsorted(ends, places, "right") - 1
     pairs = zip(where.tolist(), (-1 - found[places]).tolist(), strict=True)
     return Delivered(writes, len(found) - left, list(pairs))
+
+
+def deliver_entries(
+    run: Run, publisher: bytes, places: list[int], positions: list[int], id: int, again: bool
+) -> bytes:
+    """Some rows as frames of a durable subscription, with their positions in its queue."""
+    name = np.frombuffer(publisher, np.uint8)
+    chosen, numbers = np.array(places, np.int64), np.array(positions, np.int64)
+    size = run_kernels.weigh_entries(run.rows, chosen, numbers, id, name)
+    out = np.empty(size, np.uint8)
+    flag = run_kernels.YES if again else run_kernels.NO
+    run_kernels.write_entries(run.data, run.rows, chosen, numbers, id, name, flag, out)
+    return out.tobytes()
 
 
 def packed(publisher: str) -> bytes:

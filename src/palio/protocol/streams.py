@@ -20,11 +20,14 @@ comes from before it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from palio.protocol.bounds import Bounds
 from palio.protocol.frames import Carry, Target
 from palio.protocol.journal import Journal
+from palio.protocol.kept import Message
 from palio.protocol.ledger import Line, Sent
 
 _PROBE = 16
@@ -60,11 +63,13 @@ class Outbound:
         """Enough for those who wait to begin again."""
         return len(self.line.entries) < self._bounds.backlog * 7 / 8
 
-    def push(self, position: int, labels: tuple[str, ...]) -> None:
-        """Take a message; its reference is counted already."""
-        line = self.line
-        line.entries[line.next] = (position, labels)
-        line.next += 1
+    def fits(self, count: int, size: int) -> bool:
+        """There is room for so many messages; their bytes are in the journal anyway."""
+        return len(self.line.entries) + count <= self._bounds.backlog
+
+    def push(self, entries: Sequence[Sent]) -> None:
+        """Take messages; their references are counted already."""
+        self.line.extend(entries)
 
     def commit(self, next: int) -> None:
         """Entries before this number are safe."""
@@ -95,11 +100,10 @@ class Outbound:
         line, journal = self.line, self._journal
         if not line.first <= number < self._safe:
             return False
-        for n in range(line.first, number + 1):
-            size = journal.release(line.entries.pop(n)[0])
-            if n < self._sent:
-                self._bytes -= size
-        line.first = number + 1
+        after, sent = number + 1, min(number + 1, self._sent)
+        self._bytes -= journal.release([line.entries.pop(n)[0] for n in range(line.first, sent)])
+        journal.release([line.entries.pop(n)[0] for n in range(sent, after)])
+        line.first = after
         self._sent = max(self._sent, line.first)
         self._window = min(2 * self._window, self._bounds.window)
         self._retry_us = self._bounds.retry_us_min
@@ -126,8 +130,7 @@ class Outbound:
     def give_up(self) -> None:
         """Nobody at the destination wants what waits."""
         line = self.line
-        for position, _ in line.entries.values():
-            self._journal.release(position)
+        self._journal.release([position for position, _ in line.entries.values()])
         line.entries.clear()
         line.lowest()
         self._go_back()
@@ -140,6 +143,11 @@ class Arrival(msgspec.Struct, frozen=True, gc=False):
     labels: tuple[str, ...]
     attributes: bytes
     body: bytes
+
+    def message(self, stored_us: int) -> Message:
+        """As it is kept here."""
+        publisher, number, time = self.carry.publisher, self.carry.number, self.carry.time
+        return Message(publisher, number, time, self.attributes, self.body, stored_us, False)
 
 
 class Inbound:

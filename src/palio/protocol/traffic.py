@@ -13,16 +13,17 @@ brokers differ for a moment, is dropped by its publisher and number.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import msgspec
+import numpy as np
 
 from palio.errors import InvalidValue, PalioError
 from palio.model.message import Message
 from palio.model.predicate import Filter
-from palio.protocol import outgoing
 from palio.protocol.access import check_publish
 from palio.protocol.frames import (
     BrokenFrame,
@@ -32,11 +33,13 @@ from palio.protocol.frames import (
     Letter,
     Publish,
     Target,
+    deliver_frames,
     letter_frame,
 )
+from palio.protocol.kept import Picked
 from palio.protocol.live import NOWHERE, Parcel
-from palio.protocol.outgoing import Delivery
-from palio.protocol.runs import Run
+from palio.protocol.outgoing import Delivery, Keys
+from palio.protocol.runs import Publication, Run, deliver_entries, packed
 from palio.protocol.words import Credit, Got, Published, Rejected
 from palio.routing.data_path import DataPath
 from palio.routing.packets import Peer
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
 
 RECENT_MAX = 100_000
 _NO_TRAIL = b"\xc0"
+_NUMBER: Final = 0  # of a Publication
+_TEXT: Final = 2
 
 
 class Counts(msgspec.Struct):
@@ -60,18 +65,26 @@ class Counts(msgspec.Struct):
     """Live messages for which a neighbour had no room, and those that nobody could read."""
 
 
+class _Lot(NamedTuple):
+    """Durable messages of one publisher."""
+
+    publisher: str
+    letters: list[Publication] | Run
+
+
 class Traffic:
     def __init__(self, broker: Broker) -> None:
         self.counts = Counts()
         self._broker = broker
         self._live: list[Parcel] = []  # came in this turn
-        self._durable: list[Parcel] = []
-        self._held: list[Parcel] = []  # durable, no room
-        self._last: OrderedDict[str, int] = OrderedDict()  # number of a durable message
-        self._stored: list[Parcel] = []  # since the last ticket
-        self._unsafe: dict[int, list[Parcel]] = {}
+        self._durable: list[_Lot] = []
+        self._held: dict[str, list[Publication]] = {}  # durable, no room
+        self._stored: list[_Lot] = []  # since the last ticket
+        self._unsafe: dict[int, list[_Lot]] = {}
         self._recent: OrderedDict[tuple[str, int], None] = OrderedDict()
         self._paths = DataPath()  # from messages to durable subscriptions, wherever they live
+        self._peers: list[Peer] | None = None  # the interfaces of `_paths`, and what they mean
+        self._keys: list[Keys] = []
 
     # ---- durable subscriptions of all brokers
 
@@ -83,36 +96,43 @@ class Traffic:
 
     # ---- messages that come in
 
-    def publish(self, link: Link, letter: Letter) -> None:
+    def publish(self, link: Link, found: Letter) -> None:
         """A client has published."""
-        header, attributes, body = letter
+        header, attributes, body = found
         if type(header) is not Publish:
             raise BrokenFrame(f"a client sends PUBLISH frames, not {type(header).__name__}")
-        parcel = Parcel(
-            NOWHERE, link.publisher, header.number, header.time, header.durable, attributes, body
-        )
-        if link.is_bound and not self._may_publish(link, parcel):
-            return
-        (self._durable if header.durable else self._live).append(parcel)
+        letter = header.number, header.time, attributes, body
+        self._publish(link, [letter], header.durable)
 
     def publish_run(self, link: Link, run: Run) -> None:
         """A client has published many messages."""
-        if link.is_bound or run.durable or self._live or not self._deliver_run(link, run):
-            durable, live = self._durable, self._live
-            for number, time, attributes, body in run:
-                parcel = Parcel(
-                    NOWHERE, link.publisher, number, time, run.durable, attributes, body
-                )
-                if not link.is_bound or self._may_publish(link, parcel):
-                    (durable if run.durable else live).append(parcel)
+        if link.is_bound or run.durable or self._live or not self._deliver_run(link.publisher, run):
+            self._publish(link, run, run.durable)
 
-    def _deliver_run(self, link: Link, run: Run) -> bool:
+    def _publish(self, link: Link, letters: list[Publication] | Run, durable: bool) -> None:
+        if link.is_bound:
+            letters = [letter for letter in letters if self._may_publish(link, letter)]
+        if durable:
+            self._gather(link.publisher, letters)
+        else:
+            self._live += _parcels(link.publisher, letters, durable=False)
+
+    def _gather(self, publisher: str, letters: list[Publication] | Run) -> None:
+        """A run is a lot of its own."""
+        if self._durable and not isinstance(letters, Run):
+            name, last = self._durable[-1]
+            if name == publisher and not isinstance(last, Run):
+                last += letters
+                return
+        self._durable.append(_Lot(publisher, letters))
+
+    def _deliver_run(self, publisher: str, run: Run) -> bool:
         """False: it must be done one by one."""
         broker = self._broker
         if not broker.settings.is_forwarding and broker.neighbours.names:
             return False
         try:
-            onward = broker.live.deliver_run(run, link.publisher)
+            onward = broker.live.deliver_run(run, publisher)
         except InvalidValue:
             return False
         if onward is None:
@@ -169,38 +189,44 @@ class Traffic:
         """Deal with all messages that came in; called before anything changes who gets them."""
         if self._live:
             live, self._live = self._live, []
-            self._each_valid(live, self._deliver)
+            self._deliver_valid(live)
         if self._durable:
             durable, self._durable = self._durable, []
-            if self._held:  # they come first
-                holding = {parcel.publisher for parcel in self._held}
-                self._hold([parcel for parcel in durable if parcel.publisher in holding])
-                durable = [parcel for parcel in durable if parcel.publisher not in holding]
-            if durable:
-                self._each_valid(durable, self._store)
+            try:
+                self._store(durable)
+            except InvalidValue:
+                self._store([_Lot(name, self._valid(name, own)) for name, own in durable])
 
-    def _may_publish(self, link: Link, parcel: Parcel) -> bool:
+    def _may_publish(self, link: Link, letter: Publication) -> bool:
         assert link.identity is not None
         try:
-            check_publish(link.identity, Message.from_json(parcel.attributes))
+            check_publish(link.identity, Message.from_json(letter[_TEXT]))
         except PalioError as error:
-            self._reject(parcel, error)
+            self._reject(link.publisher, letter[_NUMBER], error)
             return False
         return True
 
-    def _reject(self, parcel: Parcel, error: PalioError) -> None:
-        if parcel.source != NOWHERE:
-            self.counts.dropped += 1
-            return
+    def _reject(self, publisher: str, number: int, error: PalioError) -> None:
         self.counts.rejected += 1
-        link = self._broker.clients.link_of(parcel.publisher)
+        link = self._broker.clients.link_of(publisher)
         if link is not None:
-            self._broker.output.say(link.number, Rejected(parcel.number, str(error)))
+            self._broker.output.say(link.number, Rejected(number, str(error)))
 
-    def _each_valid(self, parcels: list[Parcel], do: Callable[[list[Parcel]], None]) -> None:
+    def _valid(self, publisher: str, letters: Iterable[Publication]) -> list[Publication]:
+        """Those that can be read; the others are rejected."""
+        valid = []
+        for letter in letters:
+            try:
+                Message.from_json(letter[_TEXT])
+                valid.append(letter)
+            except InvalidValue as error:
+                self._reject(publisher, letter[_NUMBER], error)
+        return valid
+
+    def _deliver_valid(self, parcels: list[Parcel]) -> None:
         """Deal with a batch; when some of its messages cannot be read, with the others."""
         try:
-            do(parcels)
+            self._deliver(parcels)
         except InvalidValue:
             valid = []
             for parcel in parcels:
@@ -208,11 +234,13 @@ class Traffic:
                     Message.from_json(parcel.attributes)
                     valid.append(parcel)
                 except InvalidValue as error:
-                    self._reject(parcel, error)
+                    if parcel.source == NOWHERE:
+                        self._reject(parcel.publisher, parcel.number, error)
+                    else:
+                        self.counts.dropped += 1
             if len(valid) == len(parcels):
                 raise
-            if valid:
-                do(valid)
+            self._deliver(valid)
 
     def _deliver(self, parcels: list[Parcel]) -> None:
         """To live subscriptions here, and on to the brokers that want it."""
@@ -252,41 +280,56 @@ class Traffic:
 
     # ---- durable messages
 
-    def _store(self, parcels: list[Parcel]) -> None:
+    def _store(self, lots: Sequence[_Lot]) -> None:
         """Into the deposit; what there is no room for waits."""
         deposit = self._broker.deposit
-        found = self._paths.peers_of([parcel.attributes for parcel in parcels])
-        groups: dict[str, list[int]] = {}
-        for i, parcel in enumerate(parcels):
-            groups.setdefault(parcel.publisher, []).append(i)
-        for publisher, chosen in groups.items():
-            letters = [
-                outgoing.Publication(p.number, p.time, p.attributes, p.body)
-                for p in (parcels[i] for i in chosen)
-            ]
-            matches = [tuple(map(_split, found[i])) for i in chosen]
+        found = self._matches(lots)
+        for (publisher, letters), matches in zip(lots, found, strict=True):
+            if publisher in self._held:  # they come first
+                self._hold(publisher, list(letters))
+                continue
+            before = deposit.taken_number(publisher)
             taken = deposit.publish(publisher, letters, matches, self._broker.now_us)
-            self._note_stored(publisher, [parcels[i] for i in chosen[:taken]])
-            self._hold([parcels[i] for i in chosen[taken:]])
+            self._stored.append(_Lot(publisher, _new(letters, before, taken)))
+            if taken < len(letters):
+                self._hold(publisher, list(letters)[taken:])
 
-    def _note_stored(self, publisher: str, parcels: list[Parcel]) -> None:
-        """Those that are new go to live subscriptions too, once they are safe."""
-        last = max(self._last.pop(publisher, 0), self._broker.deposit.last_number(publisher))
-        for parcel in parcels:
-            if parcel.number > last:
-                last = parcel.number
-                self._stored.append(parcel)
-        self._last[publisher] = last
-        if len(self._last) > RECENT_MAX:
-            self._last.popitem(last=False)
+    def _matches(self, lots: Sequence[_Lot]) -> list[list[Keys]]:
+        """What each message of each lot matches. Runs are matched as they are, the rest at once."""
+        found: list[list[Keys] | None] = [
+            self._matches_of(letters) if isinstance(letters, Run) else None for _, letters in lots
+        ]
+        rest = [lot for lot, one in zip(lots, found, strict=True) if one is None]
+        texts = [letter[_TEXT] for _, letters in rest for letter in letters]
+        peers = iter(self._paths.peers_of(texts) if texts else ())
+        return [
+            [_keys(one) for one in islice(peers, len(letters))] if known is None else known
+            for (_, letters), known in zip(lots, found, strict=True)
+        ]
 
-    def _hold(self, parcels: list[Parcel]) -> None:
+    def _matches_of(self, run: Run) -> list[Keys] | None:
+        """None: one by one is quicker."""
+        matches = self._paths.matches(run.attributes())
+        if matches is None:
+            return None
+        if self._peers is not matches.peers:
+            self._peers = matches.peers
+            self._keys = [_key(peer) for peer in matches.peers]
+        keys, ends, found = self._keys, matches.ends, matches.found.tolist()
+        if len(found) == len(run) and (np.diff(ends) == 1).all():
+            return [keys[i] for i in found]
+        return [
+            _keys(list(dict.fromkeys([matches.peers[i] for i in found[a:b]])))
+            for a, b in pairwise(ends.tolist())
+        ]
+
+    def _hold(self, publisher: str, letters: list[Publication]) -> None:
         """Wait until there is room; a client that goes on and on is sent away."""
-        if not parcels:
+        if not letters:
             return
-        self._held += parcels
-        publisher = parcels[-1].publisher
-        if sum(p.publisher == publisher for p in self._held) > self._broker.settings.held_max:
+        held = self._held.setdefault(publisher, [])
+        held += letters
+        if len(held) > self._broker.settings.held_max:
             self.forget(publisher)
             link = self._broker.clients.link_of(publisher)
             if link is not None:
@@ -294,8 +337,7 @@ class Traffic:
 
     def forget(self, publisher: str) -> None:
         """A client is gone: it will send again what was not stored."""
-        if self._held:
-            self._held = [parcel for parcel in self._held if parcel.publisher != publisher]
+        self._held.pop(publisher, None)
 
     def sealed(self, ticket: int) -> None:
         """What was stored until now is safe with this ticket."""
@@ -303,9 +345,25 @@ class Traffic:
 
     def committed(self, ticket: int) -> None:
         """Durable messages go to live subscriptions when they are safe."""
-        parcels = self._unsafe.pop(ticket, [])
+        stored = self._unsafe.pop(ticket, [])
+        if stored and not self._is_wanted:
+            self.counts.published += sum(len(one.letters) for one in stored)
+        elif stored:
+            self._deliver_stored(stored)
+
+    def _deliver_stored(self, lots: Sequence[_Lot]) -> None:
+        parcels: list[Parcel] = []
+        for publisher, letters in lots:
+            if not isinstance(letters, Run) or not self._deliver_run(publisher, letters):
+                parcels += _parcels(publisher, letters, durable=True)
         if parcels:
-            self._each_valid(parcels, self._deliver)
+            self._deliver(parcels)
+
+    @property
+    def _is_wanted(self) -> bool:
+        """Somebody may want durable messages live."""
+        broker = self._broker
+        return broker.live.takes_durable or bool(broker.neighbours.names)
 
     def carry(self) -> None:
         """Send what the deposit has ready."""
@@ -334,22 +392,24 @@ class Traffic:
         for ended in out.ended:
             broker.clients.ended(ended)
         if out.has_room and self._held:
-            held, self._held = self._held, []
-            self._each_valid(held, self._store)
+            held, self._held = self._held, {}
+            self._store([_Lot(*one) for one in held.items()])
 
     def _hand_over(self, delivery: Delivery) -> None:
         link, id = cast(tuple[int, int], delivery.consumer)
-        message = delivery.message
-        header = Deliver(
-            (id,),
-            delivery.position,
-            message.publisher,
-            message.number,
-            message.time,
-            delivery.again,
-        )
-        self._broker.live.counts.delivered += 1
-        self._broker.output.write(link, letter_frame(header, message.attributes, message.body))
+        ids, again, messages = (id,), delivery.again, delivery.messages
+        self._broker.live.counts.delivered += len(messages)
+        if isinstance(messages, Picked):
+            name, run = packed(messages.pack.publisher), messages.pack.run
+            data = deliver_entries(run, name, messages.places, delivery.positions, id, again)
+            self._broker.output.write(link, data)
+            return
+        headers = [
+            Deliver(ids, position, m.publisher, m.number, m.time, again)
+            for position, m in zip(delivery.positions, messages, strict=True)
+        ]
+        texts = [(m.attributes, m.body) for m in messages]
+        self._broker.output.write(link, deliver_frames(headers, texts))
 
     def _carry_on(self, link: Link, header: Carry, attributes: bytes, body: bytes) -> None:
         broker = self._broker
@@ -397,7 +457,32 @@ def name_of(peer: Peer) -> str:
     return peer[1:]
 
 
+def _new(letters: list[Publication] | Run, last: int, count: int) -> list[Publication] | Run:
+    """Those of the first ones that have larger numbers than any before."""
+    if isinstance(letters, Run) and count == len(letters) and letters.grows(last):
+        return letters
+    found = []
+    for letter in islice(letters, count):
+        if letter[_NUMBER] > last:
+            last = letter[_NUMBER]
+            found.append(letter)
+    return found
+
+
+def _parcels(publisher: str, letters: Iterable[Publication], *, durable: bool) -> list[Parcel]:
+    """What clients published, in the form that neighbours' messages have too."""
+    return [
+        Parcel(NOWHERE, publisher, number, time, durable, attributes, body)
+        for number, time, attributes, body in letters
+    ]
+
+
+def _keys(peers: list[Peer]) -> Keys:
+    """What the deposit calls durable subscriptions."""
+    return _key(peers[0]) if len(peers) == 1 else tuple([_key(peer)[0] for peer in peers])
+
+
 @lru_cache(1 << 16)
-def _split(peer: Peer) -> tuple[str, str]:
+def _key(peer: Peer) -> Keys:
     broker, _, name = peer.partition("\n")
-    return broker, name
+    return ((broker, name),)
