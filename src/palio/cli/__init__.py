@@ -10,11 +10,11 @@ import sys
 
 from rich.console import Console
 
-from palio.cli import bench, lab, matching, predicates, simulation, spark
+from palio.cli import bench, lab, matching, network, predicates, simulation, spark
 from palio.cli.application import BAD_INPUT, app
 from palio.errors import PalioError
 
-__all__ = ["app", "bench", "lab", "main", "matching", "predicates", "simulation", "spark"]
+__all__ = ["app", "bench", "lab", "main", "matching", "network", "predicates", "simulation", "spark"]
 
 
 def main() -> None:

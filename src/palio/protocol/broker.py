@@ -43,7 +43,8 @@ _NAME = "broker/name"
 class Link:
     """A connection, and who is at the other end once that is known."""
 
-    __slots__ = ("certificate", "credit", "dialled", "frames", "heard_us", "identity", "is_bound", "name", "number", "pending",
+    __slots__ = ("certificate", "credit", "dialled", "frames", "heard_us", "identity", "is_bound",
+                 "is_pressed", "name", "number", "pending",
                  "pinged_us", "publisher", "received", "waiting")  # fmt: skip
 
     def __init__(self, number: int, frames: Frames, now_us: int) -> None:
@@ -62,6 +63,8 @@ class Link:
         self.is_bound = True
         """There are messages that the client may not publish."""
         self.credit = 0
+        self.is_pressed = False
+        """More waits to be sent there than should."""
         self.received = 0
         self.waiting: list[bytes] = []
 
@@ -148,6 +151,17 @@ class Broker:
         found = self._links.pop(link, None)
         if found is not None:
             self._forget(found)
+
+    def press(self, link: int, pressed: bool, now_us: int) -> None:
+        """Much waits at the host for this connection, or no longer: until then it gets no messages."""
+        self.now_us = now_us
+        found = self._links.get(link)
+        if found is None or found.is_pressed == pressed:
+            return
+        if found.name:
+            self.neighbours.press(found, pressed)
+        elif found.publisher:
+            self.clients.press(found, pressed)
 
     def wake(self, now_us: int) -> None:
         """The deadline is here."""

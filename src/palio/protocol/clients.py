@@ -58,11 +58,14 @@ QUENCH_US = 200_000
 WANTED_MAX = 1000
 """Filters: a publisher is told to send everything rather than more than these."""
 
+_ALL_CREDIT = 1 << 40
+"""More than anybody has."""
+
 
 class _Client:
     """What is known of a client beyond its link."""
 
-    __slots__ = ("advertised", "durable", "link", "quench", "subscribed", "told")
+    __slots__ = ("advertised", "durable", "link", "pressed", "quench", "subscribed", "told")
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -70,6 +73,8 @@ class _Client:
         """Live subscriptions and durable ones; None: a pattern."""
         self.durable: dict[int, str] = {}
         self.advertised: dict[int, Advertisement] = {}
+        self.pressed: set[int] = set()
+        """Subscriptions whose credit was taken while much waits to be sent."""
         self.quench = False
         self.told: str | None = ""
 
@@ -127,6 +132,16 @@ class Clients:
             del self._publishers[link.publisher]
             self._broker.traffic.forget(link.publisher)
         self.explaining.leave(link)
+
+    def press(self, link: Link, pressed: bool) -> None:
+        """While a link is pressed, its subscriptions are as those without credit."""
+        link.is_pressed = pressed
+        client = self._clients[link.number]
+        if pressed:
+            client.pressed = set(client.subscribed)
+        for id in client.pressed:
+            self._broker.live.pay(link.number, id, -_ALL_CREDIT if pressed else _ALL_CREDIT)
+            self._broker.deposit.pay((link.number, id), -_ALL_CREDIT if pressed else _ALL_CREDIT)
 
     def reload(self, access: Access) -> None:
         """Identities and grants are others now: what they do not allow ends."""
@@ -346,6 +361,7 @@ class Clients:
 
     def _end(self, client: _Client, id: int) -> None:
         client.subscribed.pop(id, None)
+        client.pressed.discard(id)
         self._broker.live.unsubscribe(client.link.number, id)
         if client.durable.pop(id, None) is not None:
             self._broker.deposit.detach((client.link.number, id))

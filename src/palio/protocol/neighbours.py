@@ -95,7 +95,7 @@ class Neighbours:
         link = self._links.get(name)
         if link is None:
             return False
-        if link.credit > 0:
+        if link.credit > 0 and not link.is_pressed:
             link.credit -= 1
             self._broker.output.write(link.number, frame)
             return True
@@ -105,6 +105,11 @@ class Neighbours:
             waiting.popleft()
             return False
         return True
+
+    def press(self, link: Link, pressed: bool) -> None:
+        """While a link is pressed, messages wait as they do without credit; words do not."""
+        link.is_pressed = pressed
+        self._pay(link, 0)
 
     def say(self, name: str, word: Word) -> None:
         link = self._links.get(name)
@@ -138,7 +143,7 @@ class Neighbours:
     def _pay(self, link: Link, count: int) -> None:
         link.credit += count
         waiting = self._waiting[link.name]
-        while link.credit > 0 and waiting:
+        while link.credit > 0 and waiting and not link.is_pressed:
             link.credit -= 1
             self._broker.output.write(link.number, waiting.popleft())
 

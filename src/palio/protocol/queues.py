@@ -124,10 +124,14 @@ class Queue:
         self.pay(key, credit)
 
     def pay(self, key: Hashable, credit: int) -> None:
+        """More messages for a consumer; negative: fewer."""
         consumer = self._consumers[key]
-        if consumer.credit <= 0 < consumer.credit + credit:
+        before, after = consumer.credit, consumer.credit + credit
+        consumer.credit = after
+        if before <= 0 < after:
             self._turn.append(consumer)
-        consumer.credit += credit
+        elif after <= 0 < before:
+            self._turn.remove(consumer)
 
     def detach(self, key: Hashable) -> None:
         """A consumer left: what it did not acknowledge goes to others, or to it when it is back."""

@@ -1,0 +1,48 @@
+"""What the host of a broker counts: plain numbers, so that counting costs nothing; metrics read them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import Final
+
+BUCKETS_S: Final = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.0, 4.0)
+
+
+@dataclass(slots=True)
+class Durations:
+    """How many took how long: a histogram."""
+
+    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
+    total_s: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.buckets[bisect_left(BUCKETS_S, seconds)] += 1
+        self.total_s += seconds
+
+    @property
+    def count(self) -> int:
+        return sum(self.buckets)
+
+
+@dataclass(slots=True)
+class Counts:
+    """Since the broker began."""
+
+    accepted: int = 0
+    dialled: int = 0
+    dial_failures: int = 0
+    refused: int = 0
+    """Connections over the limit, or while the disk was full."""
+    closed_stuck: int = 0
+    """Connections whose other end did not read."""
+    bytes_in: int = 0
+    bytes_out: int = 0
+    turns: int = 0
+    """Flushes: all that a turn of the loop brought, taken at once."""
+    writes: int = 0
+    commit_keys: int = 0
+    commit_failures: int = 0
+    reading_pauses: int = 0
+    """How often nothing was read, because too much waited for the disk."""
+    commits: Durations = field(default_factory=Durations)

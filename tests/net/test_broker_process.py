@@ -1,0 +1,188 @@
+"""`palio broker` as a process, and the whole broker within one: clients, signals, kills, sentences."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import palio
+from palio.net.broker import hosted
+from palio.net.client import Client
+from palio.net.server import serving
+from tests.cli.test_commands import palio as command
+from tests.net.peers import configured, run
+from tests.net.test_metrics import METRICS, asked, get
+from tests.net.test_server import SECRET
+
+
+class Process:
+    """A broker of its own; its log lines are read as they come."""
+
+    def __init__(self, config: Path) -> None:
+        arguments = ["-m", "palio.cli", "broker", "--config", str(config), "--log", "json"]
+        self.process = subprocess.Popen(
+            [sys.executable, *arguments], stderr=subprocess.PIPE, text=True
+        )
+        self.lines: list[dict[str, object]] = []
+        self.url = f"palio://{self.wait_for('broker listens')['address']}"
+
+    def wait_for(self, event: str) -> dict[str, object]:
+        assert self.process.stderr is not None
+        for text in self.process.stderr:
+            line = json.loads(text)
+            self.lines.append(line)
+            if line["event"] == event:
+                return line
+        raise AssertionError(f"it ended without {event!r}: {self.lines}")
+
+    def end(self, number: int) -> int:
+        os.kill(self.process.pid, number)
+        assert self.process.stderr is not None
+        self.lines += [json.loads(text) for text in self.process.stderr]
+        return self.process.wait(30)
+
+
+@pytest.fixture
+def processes() -> Iterator[list[Process]]:
+    made: list[Process] = []
+    yield made
+    for one in made:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait()
+        assert one.process.stderr is not None
+        one.process.stderr.close()
+
+
+def on_free_port(folder: Path, text: str = "") -> Path:
+    """A configuration whose port stays the same over restarts."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    path = folder / "milan.toml"
+    path.write_text(f'[broker]\nname = "milan"\nlisten = "127.0.0.1:{port}"\n{text}')
+    return path
+
+
+async def first(client: Client, predicate: str, durable: str, count: int) -> list[object]:
+    found: list[object] = []
+    async for note in client.subscribe(predicate, durable=durable):
+        found.append(note.attributes["x"])
+        await note.ack()
+        if len(found) == count:
+            break
+    return found
+
+
+def test_a_kill_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, processes: list[Process]
+) -> None:
+    path = on_free_port(tmp_path)
+    processes.append(Process(path))
+
+    async def before() -> None:
+        async with palio.connect(processes[0].url, name="ann") as ann:
+            async with ann.subscribe("x > 0", durable="all"):
+                for x in range(1, 51):
+                    await ann.publish({"x": x})
+
+    async def after() -> list[object]:
+        async with palio.connect(processes[1].url, name="bob") as bob:
+            return await first(bob, "x > 0", "all", 50)
+
+    run(before())
+    processes[0].end(signal.SIGKILL)
+    processes.append(Process(path))
+    assert run(after()) == list(range(1, 51))
+    assert processes[1].end(signal.SIGTERM) == 0
+    assert processes[1].lines[-1]["event"] == "broker stopped"
+
+
+def test_hangup_reads_grants_again(tmp_path: Path, processes: list[Process]) -> None:
+    hashed = hashlib.sha256(b"the token of ann").hexdigest()
+    grant = f'[identities.ann]\ntoken_sha256 = "{hashed}"\npublish = "x < 5"\n'
+    path = on_free_port(tmp_path, grant)
+    processes.append(Process(path))
+    broker = processes[0]
+
+    async def scene() -> None:
+        async with palio.connect(broker.url, token="the token of ann") as ann:
+            await ann.publish({"x": 4})
+            with pytest.raises(palio.PalioError, match="may not publish"):
+                await ann.publish({"x": 5})
+            path.write_text(path.read_text().replace("x < 5", "x < 6"))
+            os.kill(broker.process.pid, signal.SIGHUP)
+            await asyncio.to_thread(broker.wait_for, "grants read again")
+            await ann.publish({"x": 5})
+
+    run(scene())
+    assert broker.end(signal.SIGINT) == 0
+    assert "the token of ann" not in json.dumps(broker.lines)
+    assert hashed not in json.dumps(broker.lines)
+
+
+def test_two_brokers_that_both_dial_are_linked(tmp_path: Path) -> None:
+    times = '[times]\nredial = "5 ms"\nredial_max = "50 ms"\n'
+
+    async def scene() -> None:
+        rome_config = configured(tmp_path, f"[neighbours.milan]\n{SECRET}{times}", "rome")
+        milan_config = configured(tmp_path, f"[neighbours.rome]\n{SECRET}{times}{METRICS}")
+        async with (
+            serving(rome_config, hosted) as rome,
+            serving(milan_config, hosted) as milan,
+        ):
+            rome.dial("milan", milan.endpoint)
+            milan.dial("rome", rome.endpoint)
+            async with (
+                palio.connect(f"palio://{rome.endpoint}", name="ann") as ann,
+                palio.connect(f"palio://{milan.endpoint}", name="bob") as bob,
+            ):
+                async with ann.subscribe("x > 2", durable="all"):
+                    for x in range(8):
+                        await bob.publish({"x": x})
+                assert await first(ann, "x > 2", "all", 5) == [3, 4, 5, 6, 7]
+            body = (await asked(milan.metrics_endpoint, get("/metrics")))[2].decode()
+            assert 'palio_neighbours{broker="milan"} 1.0' in body
+            assert 'palio_durable_published_total{broker="milan"} 8.0' in body
+
+    run(scene())
+
+
+def test_init_and_check(tmp_path: Path) -> None:
+    done = command("broker", "--init")
+    assert done.returncode == 0
+    path = tmp_path / "broker.toml"
+    path.write_text(done.stdout)
+    done = command("broker", "--config", path, "--check")
+    assert (done.returncode, done.stdout) == (0, f"{path}: broker milan on 127.0.0.1:7400\n")
+    path.write_text('[broker]\nname = "m"\nlisten = "0.0.0.0:1"\n')
+    assert "without TLS" in command("broker", "--config", path, "--check").stdout
+
+
+def test_sentences_and_exit_codes(tmp_path: Path) -> None:
+    taken = socket.create_server(("127.0.0.1", 0))
+    path = tmp_path / "broker.toml"
+    path.write_text(f'[broker]\nname = "m"\nlisten = "127.0.0.1:{taken.getsockname()[1]}"\n')
+    cases = {
+        (): "palio broker takes --config FILE",
+        ("--config", tmp_path / "no.toml"): "no.toml cannot be read: No such file",
+        ("--config", path): "another program listens there; choose another address",
+        ("--config", path, "--log", "xml"): "--log is human or json, not 'xml'",
+        ("--config", path, "--level", "loud"): "--level is one of debug, info",
+    }
+    for arguments, sentence in cases.items():
+        done = command("broker", *arguments)
+        assert done.returncode == 2, done.stderr
+        assert sentence in done.stderr
+        assert "Traceback" not in done.stderr
+    taken.close()
