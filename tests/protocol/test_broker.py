@@ -42,6 +42,33 @@ def test_one_broker() -> None:
     assert bob.heard(Published)[-1] == Published(last)
 
 
+def test_an_answer_tells_where_a_queue_begins_and_ends() -> None:
+    exchange = Exchange()
+    exchange.add("a")
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    first = ann.session.subscribe("x > 0", durable="all")
+    exchange.run()
+    made = ann.session.subscribed(first)
+    assert made is not None
+    assert (made.position, made.last) == (0, 0)
+    for x in range(1, 6):
+        bob.publish({"x": x})
+        if x == 2:
+            exchange.run()  # the client acknowledges what it gets
+            exchange.disconnect(ann)
+    exchange.run()
+    again = bob.session.subscribe("x > 0", durable="all")
+    exchange.run()
+    assert bob.session.subscribed(again) == Subscribed(again, 2, 5, made.version)
+    bob.session.unsubscribe(again, forget=True)
+    exchange.advance(1000)
+    anew = bob.session.subscribe("x > 0", durable="all")
+    exchange.run()
+    answer = bob.session.subscribed(anew)
+    assert answer is not None
+    assert answer.version > made.version
+
+
 @pytest.mark.parametrize("routing", WAYS)
 @pytest.mark.parametrize("durable", [False, True])
 def test_messages_find_all_who_want_them(routing: str, durable: bool) -> None:

@@ -20,7 +20,7 @@ from palio.protocol.receipts import Receipts
 class Standing:
     """What is kept of one subscription."""
 
-    __slots__ = ("_allowed", "_receipts", "_waiting", "_word", "forget", "is_leaving")
+    __slots__ = ("_allowed", "_receipts", "_waiting", "_word", "forget", "is_leaving", "subscribed")
 
     def __init__(self, word: words.Subscribe, receipts_max: int) -> None:
         memory = max(receipts_max, 4 * word.credit)
@@ -30,6 +30,8 @@ class Standing:
         self._allowed = word.credit
         self.is_leaving = False
         self.forget = False
+        self.subscribed: words.Subscribed | None = None
+        """The broker's last answer."""
 
     @property
     def must_return(self) -> bool:
