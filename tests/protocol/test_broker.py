@@ -69,6 +69,22 @@ def test_an_answer_tells_where_a_queue_begins_and_ends() -> None:
     assert answer.version > made.version
 
 
+def test_a_name_is_used_again_before_it_is_safe_that_it_was_forgotten() -> None:
+    exchange = Exchange()
+    exchange.add("a")
+    ann = exchange.client("a", "ann")
+    first = ann.session.subscribe("x > 0", durable="all")
+    exchange.run()
+    exchange.advance(1000)
+    ann.session.unsubscribe(first, forget=True)
+    again = ann.session.subscribe("x > 1", durable="all")
+    exchange.run()
+    ann.publish({"x": 2})
+    exchange.run()
+    assert ann.heard(Ended) == []
+    assert ann.got(again) == [{"x": 2}]
+
+
 @pytest.mark.parametrize("routing", WAYS)
 @pytest.mark.parametrize("durable", [False, True])
 def test_messages_find_all_who_want_them(routing: str, durable: bool) -> None:

@@ -323,6 +323,8 @@ class Clients:
 
     def ended(self, ended: outgoing.Ended) -> None:
         """The deposit has ended a durable subscription for good."""
+        if not ended.reason:
+            return  # by `forget`, which told everybody; the name may be in use again since then
         for link, id in self._sharing(ended.name):
             self._broker.output.say(link, Ended(id, ended.reason))
             self._end(self._clients[link], id)
