@@ -16,7 +16,7 @@ SOURCES = sorted((ROOT / "src" / "palio").rglob("*.py"))
 
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 80
-LAZY = ("numba", "pyspark", "pandas", "sqlglot", "pyarrow")
+LAZY = ("numba", "pyspark", "pandas", "sqlglot", "pyarrow", "asyncio", "uvloop")
 VAGUE_NAMES = {"utils", "misc", "helpers", "common"}
 REGISTRY = re.compile(
     r"https?://|^\s*(-i|-f|--(extra-)?index-url|--find-links|--trusted-host)\b"

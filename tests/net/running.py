@@ -20,8 +20,8 @@ def in_loop(function: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...,
     return run
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that nobody tells."""
+async def until(condition: Callable[[], bool], pause: float = 0.005) -> None:
+    """Wait for something that nobody tells; without a pause, it is seen however short it is."""
     async with asyncio.timeout(10):
         while not condition():
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(pause)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from palio.net.config import Config
-from palio.net.host import Measure
-from palio.protocol.frames import BrokenFrame, Deliver, Frames, Letter, Publish, letter_frame
+from palio.net.core import Measure
 from palio.protocol.access import Access
 from palio.protocol.effects import Effects, Output
+from palio.protocol.frames import BrokenFrame, Deliver, Frames, Letter, Publish, letter_frame
 from palio.protocol.store import Store
 from palio.protocol.words import Bye, Credit, Hello, Ping, Pong, Published, Welcome
 
@@ -120,4 +120,6 @@ class StandIn:
         yield "queue_messages", "gauge", text, {"subscription": 'bob/"x"'}, 2
 
     def grant(self, access: Access, now_us: int) -> None:
-        self.calls.append(("grant", tuple(sorted(identity.name for identity in access.identities()))))
+        self.calls.append(
+            ("grant", tuple(sorted(identity.name for identity in access.identities())))
+        )

@@ -91,10 +91,12 @@ def test_a_kill_loses_nothing_that_was_acknowledged(
     processes.append(Process(path))
 
     async def before() -> None:
-        async with palio.connect(processes[0].url, name="ann") as ann:
-            async with ann.subscribe("x > 0", durable="all"):
-                for x in range(1, 51):
-                    await ann.publish({"x": x})
+        async with (
+            palio.connect(processes[0].url, name="ann") as ann,
+            ann.subscribe("x > 0", durable="all"),
+        ):
+            for x in range(1, 51):
+                await ann.publish({"x": x})
 
     async def after() -> list[object]:
         async with palio.connect(processes[1].url, name="bob") as bob:

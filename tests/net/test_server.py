@@ -269,7 +269,9 @@ def test_a_full_disk_refuses_and_goes_on_later(
             peer.publish(1, durable=True)
             (bye,) = await peer.rest()
             assert bye == Bye("no room is left for broker.sqlite; free some on its disk")
-            assert await (await Peer.at(server.endpoint)).rest() == [bye], "nobody is taken"
+            late = await Peer.at(server.endpoint)
+            late.say(Ping(1))
+            assert await late.rest() == [bye], "nobody is taken, and all are told"
             assert not server.host.is_taking
             is_full[0] = False
             await until(lambda: server.host.is_taking)
@@ -310,6 +312,23 @@ def test_other_failures_end_the_broker(
     store = SqliteStore(tmp_path / "milan")
     assert list(store.scan("")) == [], "nothing that was not committed is kept"
     store.close()
+
+
+def test_a_read_that_fails_ends_the_broker_too(tmp_path: Path, cores: Cores) -> None:
+    """Even if the core takes the error for one of its client, and goes on."""
+
+    async def scene() -> None:
+        async with serving(configured(tmp_path), cores) as server:
+            cores.last._store._reader.close()  # type: ignore[attr-defined]
+            with pytest.raises(StoreFailed):
+                cores.last._store.get("x")
+            peer = await Peer.at(server.endpoint)
+            peer.say(Ping(1))
+            await peer.rest()
+            with pytest.raises(StoreFailed, match="cannot be used"):
+                await server.host.finished
+
+    run(scene())
 
 
 def test_too_many_connections_are_refused(tmp_path: Path, cores: Cores) -> None:

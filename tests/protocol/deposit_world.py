@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from palio.protocol.bounds import Bounds
 from palio.protocol.deposit import Deposit
 from palio.protocol.frames import Carry, Target
-from palio.protocol.known import Matching
-from palio.protocol.outgoing import Letter, Outgoing
+from palio.protocol.known import Matching, fact_decoder
+from palio.protocol.outgoing import Outgoing, Publication
 from palio.protocol.queues import Full
+from palio.protocol.vault import PREFIX
 from palio.protocol.words import Durable, Got
 
 from .memory_store import MemoryStore
@@ -58,14 +59,14 @@ class Broker:
         self.deposit: Deposit | None = None
         self.ticket: int | None = None
         self.is_isolated = False
-        self.held: dict[str, list[Letter]] = {}
+        self.held: dict[str, list[Publication]] = {}
 
 
 @dataclass
 class Publisher:
     name: str
     broker: str
-    letters: dict[int, Letter] = field(default_factory=dict)
+    letters: dict[int, Publication] = field(default_factory=dict)
     number: int = 0
     acknowledged: int = 0
     stored: dict[int, int] = field(default_factory=dict)
@@ -167,14 +168,14 @@ class World:
             publisher.number += self.random.choice([1, 1, 1, 3])
             x = self.random.randrange(60)
             body = b"." * self.random.choice([0, 10, 500])
-            letter = Letter(publisher.number, self.now_us, b'{"x":%d}' % x, body)
+            letter = Publication(publisher.number, self.now_us, b'{"x":%d}' % x, body)
             publisher.letters[publisher.number] = letter
             letters.append(letter)
         broker = self.brokers[publisher.broker]
         if broker.deposit is not None:
             self.offer(broker, publisher, letters)
 
-    def offer(self, broker: Broker, publisher: Publisher, letters: list[Letter]) -> None:
+    def offer(self, broker: Broker, publisher: Publisher, letters: list[Publication]) -> None:
         """As the core does: what is not taken waits, and everything after it."""
         held = broker.held.setdefault(publisher.name, [])
         held += letters
@@ -275,15 +276,10 @@ class World:
 
     def gossip(self, home: Broker, other: Broker) -> None:
         """A broker learns what another one says of its subscriptions. Only what is safe is said."""
-        safe = MemoryStore()
-        safe.safe = home.store.safe
-        safe.crash()
         assert other.deposit is not None
-        facts = {
-            fact.name: fact
-            for fact in Deposit(safe, home.name, "", self.now_us).subscriptions()
-            if fact.broker == home.name
-        }
+        rows = [row for key, row in home.store.safe.items() if key.startswith(f"{PREFIX}k/")]
+        found = [fact_decoder.decode(row) for row in rows]
+        facts = {fact.name: fact for fact in found if fact.broker == home.name}
         known = {f.name: f for f in other.deposit.subscriptions() if f.broker == home.name}
         for name in known.keys() - facts.keys():
             other.deposit.unlearn(home.name, name, self.now_us)
@@ -342,7 +338,7 @@ class World:
             home = self.brokers[subscription.home].deposit
             assert home is not None
             home.pay(consumer, 50)
-        for count in range(400):
+        for count in range(2000):
             self.now_us += SECOND_US // 4
             self._round()
             if count > 8 and self._is_done():

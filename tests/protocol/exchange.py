@@ -87,6 +87,15 @@ class Exchange:
         self.brokers[a].open(x, self.now_us, dials=b)
         self.run()
 
+    def cross(self, a: str, b: str) -> None:
+        """Both dial at the same moment."""
+        for x, y in ((a, b), (b, a)):
+            m, n = next(self._links), next(self._links)
+            self._pairs[x, m], self._pairs[y, n] = (y, n), (x, m)
+            self.brokers[y].open(n, self.now_us)
+            self.brokers[x].open(m, self.now_us, dials=y)
+        self.run()
+
     def part(self, a: str, b: str) -> None:
         for side, other in list(self._pairs.items()):
             if (side[0], other[0]) == (a, b):

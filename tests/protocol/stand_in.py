@@ -208,7 +208,8 @@ class StandIn:
             if name not in self.queues:
                 self.queues[name] = queue = Queue(predicate)
                 for publisher, number, attributes, body in self.stored if word.since == 0 else ():
-                    self._enqueue(queue, publisher, number, attributes, body)
+                    if predicate.matches(palio.Message.from_json(attributes)):
+                        self._enqueue(queue, publisher, number, attributes, body)
         state.interests[word.id] = Interest(link, word, predicate, word.credit)
         self.say(link, words.Subscribed(word.id))
         self._changed()
@@ -250,8 +251,10 @@ class StandIn:
             deliver = Deliver((), 0, publisher, number, header.time)
             for state in self.links.values():
                 for interest in state.interests.values():
-                    if interest.word.durable or interest.predicate is None:
+                    if interest.predicate is None:
                         continue
+                    if interest.word.durable and header.durable:
+                        continue  # it comes from the queue
                     if interest.predicate.matches(message):
                         interest.backlog.append((deliver, attributes, body))
             self._serve()
@@ -283,7 +286,6 @@ class StandIn:
             for id, interest in state.interests.items():
                 if interest.word.durable:
                     self._serve_queue(link, id, interest)
-                    continue
                 while interest.backlog and interest.credit:
                     header, attributes, body = interest.backlog.popleft()
                     interest.credit -= 1

@@ -154,6 +154,32 @@ def test_a_ring_heals() -> None:
     assert sorted(m["x"] for m in ann.got(live)) == [1, 2]  # type: ignore[type-var]
 
 
+def test_a_broker_that_was_asleep_keeps_its_links() -> None:
+    exchange = network(RING)
+    exchange.now_us += 60_000_000
+    exchange.advance(500_000)
+    assert all(len(broker.neighbours.names) == 2 for broker in exchange.brokers.values())
+
+
+def test_brokers_that_dial_each_other_keep_one_link() -> None:
+    for a, b in (("a", "b"), ("b", "a")):
+        exchange = Exchange()
+        exchange.add("a", ["b"])
+        exchange.add("b", ["a"])
+        exchange.cross(a, b)
+        exchange.advance(5_000_000)
+        for name, other in (("a", "b"), ("b", "a")):
+            assert exchange.brokers[name].neighbours.names == [other]
+            assert len(exchange.brokers[name].links) == 1
+
+
+def test_a_neighbour_that_is_silent_is_dead() -> None:
+    exchange = network(LINE)
+    exchange.brokers["d"].receive = lambda *_: None  # type: ignore[method-assign]
+    exchange.advance(4_000_000)
+    assert exchange.brokers["c"].neighbours.names == ["b"]
+
+
 def test_a_subscription_that_starts_in_the_past() -> None:
     exchange = network(RING)
     bob = exchange.client("c", "bob")

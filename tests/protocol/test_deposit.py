@@ -10,7 +10,7 @@ from palio.errors import PalioError
 from palio.protocol.bounds import Bounds
 from palio.protocol.deposit import Deposit
 from palio.protocol.frames import Carry, Target
-from palio.protocol.outgoing import Letter, Outgoing
+from palio.protocol.outgoing import Outgoing, Publication
 from palio.protocol.queues import Full
 from palio.protocol.words import Durable, Got
 
@@ -61,7 +61,7 @@ class Host:
         self.deposit.create(name, Durable("", since, version), full, all_match, self.now_us)
 
     def publish(self, numbers: Sequence[int], *keys: tuple[str, str]) -> int:
-        letters = [Letter(n, 0, b"%d" % n, b"body") for n in numbers]
+        letters = [Publication(n, 0, b"%d" % n, b"body") for n in numbers]
         return self.deposit.publish(ANN, letters, [keys] * len(letters), self.now_us)
 
 
@@ -116,6 +116,16 @@ def test_silent_publishers_are_forgotten() -> None:
     host.wait(DAY_US)
     host.restart()
     assert host.deposit.last_number(ANN) == 0
+
+
+def test_old_epochs_of_an_origin_are_forgotten() -> None:
+    host = Host(publisher_us=DAY_US)
+    target = Target("A", 1, 1, ("1@x",))
+    for epoch in ("old", "new"):
+        host.deposit.arrive(Carry("B", epoch, (target,), ANN, 1, 0), target, b"", b"", host.now_us)
+        host.wait(2 * DAY_US)
+    host.wait(2 * DAY_US)
+    assert [key.rpartition(":")[2] for key in host.store.safe if "/i/" in key] == ["new"]
 
 
 def test_a_message_for_several_brokers_is_one_carry() -> None:
@@ -173,6 +183,47 @@ def test_what_arrives_is_answered_after_it_is_stored_and_again_when_it_comes_aga
     assert host.turn().got == [Got("B", "epoch-B", "A", 2)]
 
 
+def test_a_doubled_message_is_not_answered_with_more_than_is_safe() -> None:
+    host = Host()
+    host.create("x")
+    host.deposit.arrive(*carried(1), 0)
+    host.turn()
+    host.deposit.arrive(*carried(2), 0)
+    host.deposit.seal()
+    host.deposit.arrive(*carried(2), 0)
+    assert host.deposit.take(0).got == [Got("B", "epoch-B", "A", 1)]
+
+
+def test_a_stream_that_gave_up_numbers_has_no_gap_after_a_crash() -> None:
+    host = Host()
+    fact = ("B", "x", Durable("", 1 << 60, 1), all_match)
+    host.deposit.learn(*fact, 0)
+    host.publish([1], ("B", "x"))
+    host.turn()
+    host.publish([2], ("B", "x"))
+    host.deposit.unlearn("B", "x", 0)
+    host.deposit.learn("B", "x", Durable("", 1 << 60, 2), all_match, 0)
+    host.publish([3], ("B", "x"))
+    host.turn()
+    host.restart()
+    host.deposit.reachable(["B"], 0)
+    ((message, targets),) = host.turn().carries
+    assert (message.number, targets) == (3, (Target("B", 3, 3, ("2@x",)),))
+
+
+def test_what_was_dropped_does_not_come_back_after_a_crash() -> None:
+    host = Host(queue=2)
+    host.create("x", full=Full.DROP)
+    host.publish([1, 2], ("A", "x"))
+    host.turn()
+    host.publish([3], ("A", "x"))
+    host.turn()
+    host.restart()
+    host.deposit.attach("x", "c", 10)
+    assert delivered(host.turn()) == [2, 3]
+    assert host.deposit.statistics().bytes > 0
+
+
 def test_a_subscription_that_has_the_name_of_another_gets_nothing_of_it() -> None:
     host = Host()
     host.create("x")
@@ -207,7 +258,7 @@ def test_publishers_wait_for_a_full_queue_but_not_for_others() -> None:
     host.create("x")
     host.create("y")
     assert host.publish([1, 2, 3, 4], ("A", "x")) == 2
-    assert host.deposit.publish("bob/1", [Letter(1, 0, b"1", b"")], [(("A", "y"),)], 0) == 1
+    assert host.deposit.publish("bob/1", [Publication(1, 0, b"1", b"")], [(("A", "y"),)], 0) == 1
     assert not host.turn().has_room
     host.deposit.attach("x", "c", 10)
     host.turn()
@@ -228,7 +279,7 @@ def test_publishers_wait_for_a_full_stream() -> None:
 
 def test_publishers_wait_for_a_full_journal() -> None:
     host = Host(journal_bytes=1500, retention_us=10)
-    letters = [Letter(n, 0, b"", b"." * 1000) for n in (1, 2, 3)]
+    letters = [Publication(n, 0, b"", b"." * 1000) for n in (1, 2, 3)]
     assert host.deposit.publish(ANN, letters, [()] * 3, host.now_us) == 2
     assert not host.turn().has_room
     assert host.wait(DAY_US).has_room

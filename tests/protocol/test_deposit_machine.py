@@ -77,15 +77,24 @@ def play(world: World, steps: int) -> None:
 
 
 @pytest.mark.parametrize("bounds", BOUNDS)
-@pytest.mark.parametrize("seeds", range(10))
-def test_every_client_sees_what_it_wants_once(seeds: int, bounds: str) -> None:
-    for seed in range(10 * seeds, 10 * seeds + 10):
-        world = World(seed, BOUNDS[bounds])
-        play(world, 500)
+@pytest.mark.parametrize("seed", range(40))
+def test_every_client_sees_what_it_wants_once(seed: int, bounds: str) -> None:
+    world = World(seed, BOUNDS[bounds])
+    play(world, 500)
+    assert world.finish() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("seeds", range(40))
+def test_every_client_sees_what_it_wants_once_many(seeds: int, bounds: str) -> None:
+    for seed in range(1000 + 10 * seeds, 1010 + 10 * seeds):
+        world = World(seed, BOUNDS[bounds], brokers=2 + seed % 4)
+        play(world, 800)
         assert world.finish() == [], f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(15))
 def test_at_the_end_nothing_is_kept(seed: int) -> None:
     """When all is acknowledged and retention over, only last numbers are left, and one record."""
     world = World(seed, BOUNDS["forgetful"])

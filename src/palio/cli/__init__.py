@@ -14,7 +14,17 @@ from palio.cli import bench, lab, matching, network, predicates, simulation, spa
 from palio.cli.application import BAD_INPUT, app
 from palio.errors import PalioError
 
-__all__ = ["app", "bench", "lab", "main", "matching", "network", "predicates", "simulation", "spark"]
+__all__ = [
+    "app",
+    "bench",
+    "lab",
+    "main",
+    "matching",
+    "network",
+    "predicates",
+    "simulation",
+    "spark",
+]
 
 
 def main() -> None:

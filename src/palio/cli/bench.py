@@ -123,3 +123,36 @@ def bench_spark(
                 print(json.dumps(result.row()), flush=True)
     if not as_json:
         lab_bench.show(Console(), results)
+
+
+@bench.command("broker")
+def bench_broker(
+    subscriptions: Annotated[int, typer.Option(help="How many live subscriptions.")] = 10_000,
+    messages: Annotated[int, typer.Option(help="How many messages a run.")] = 100_000,
+    body: Annotated[int, typer.Option(help="Bytes of a message's body.")] = 100,
+    repeats: Annotated[int, typer.Option(help="How often each contestant is timed.")] = 3,
+    contestant: Annotated[
+        list[str] | None, typer.Option(help="relay, live, durable, topic, mosquitto; repeatable.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Time one broker on loopback beside a bare relay of frames, and beside Mosquitto."""
+    from palio.lab import bench_broker as lab_bench
+
+    _announce_compiling()
+    results = []
+    errors = Console(stderr=True)
+    with errors.status("starting") as status:
+        for result in lab_bench.run(
+            subscriptions=subscriptions,
+            messages=messages,
+            body_bytes=body,
+            repeats=repeats,
+            contestants=tuple(contestant or lab_bench.CONTESTANTS),
+            progress=status.update,
+        ):
+            results.append(result)
+            if as_json:
+                print(json.dumps(result.row()), flush=True)
+    if not as_json:
+        lab_bench.show(Console(), results)

@@ -67,6 +67,13 @@ class Message(Mapping[str, Value]):
                 values[attribute.name] = attribute.value
         object.__setattr__(self, "_values", values)
 
+    @classmethod
+    def of_checked(cls, values: dict[str, Value]) -> Message:
+        """A message of names and values that somebody has checked; the dict belongs to it then."""
+        message = cls.__new__(cls)
+        object.__setattr__(message, "_values", values)
+        return message
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Message is immutable; make a new one")
 

@@ -32,15 +32,15 @@ def to_bytes(attributes: Message | Mapping[str, object]) -> bytes:
     return as_message(attributes).to_json().encode()
 
 
-def _is_plain(attributes: dict[object, object]) -> bool:
-    """Would msgspec write what the model writes?"""
+def _is_plain(attributes: dict[Any, Any]) -> bool:
+    """Are these names and values as the model wants them, and as JSON has them?"""
     for name, value in attributes.items():
         kind = type(value)
         if kind is int:
-            if not INT_MIN <= value <= INT_MAX:  # type: ignore[operator]
+            if not INT_MIN <= value <= INT_MAX:
                 return False
         elif kind is float:
-            if value - value != 0.0:  # type: ignore[operator]  # infinite, or no number
+            if value - value != 0.0:  # infinite, or no number
                 return False
         elif kind is not str and kind is not bool:
             return False
@@ -58,7 +58,4 @@ def from_bytes(data: bytes | str) -> Message:
         values = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Message.from_json(data)  # says what is wrong
-    for value in values.values():
-        if type(value) is dict or type(value) is list:
-            return Message.from_json(data)
-    return Message(values)
+    return Message.of_checked(values) if _is_plain(values) else Message.from_json(data)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from palio.net.config import Config
-from palio.net.host import Measure
+from palio.net.core import Measure
 from palio.protocol.access import Access
 from palio.protocol.broker import Broker
 from palio.protocol.store import Store

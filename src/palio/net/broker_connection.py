@@ -14,6 +14,8 @@ from palio.net.security import certificate_name
 if TYPE_CHECKING:
     from palio.net.host import Host
 
+_LINGER_S = 0.25
+
 
 class BrokerConnection(asyncio.Protocol):
     """`dials`: the neighbour at the other end, if this broker dialled."""
@@ -22,6 +24,7 @@ class BrokerConnection(asyncio.Protocol):
         self._host = host
         self._transport: asyncio.Transport | None = None
         self.dials = dials
+        self._is_finishing = False
         self.link = 0
         self.is_pressed = False
         """More waits to be sent than should."""
@@ -60,7 +63,7 @@ class BrokerConnection(asyncio.Protocol):
 
     def write(self, data: bytes) -> int:
         """Send; tells how much waits in memory because the other end does not read."""
-        if self._transport is None or self._transport.is_closing():
+        if self._transport is None or self._is_finishing or self._transport.is_closing():
             return 0
         self._transport.write(data)
         return self._transport.get_write_buffer_size()
@@ -74,13 +77,30 @@ class BrokerConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def finish(self, wait_s: float) -> None:
-        """Close when all is sent; after `wait_s` seconds, anyway."""
-        if self._transport is None:
+        """Close when all is sent; after `wait_s` seconds, anyway.
+
+        What the other end still sends is read for a moment and dropped: closing over unread bytes
+        would reset the connection, and the last words to it might be lost.
+        """
+        if self._transport is None or self._is_finishing:
             return
-        self._transport.close()
-        timer = asyncio.get_running_loop().call_later(wait_s, self.abort)
-        self.closed.add_done_callback(lambda _: timer.cancel())
+        self._is_finishing = True
+        self.resume_reading()
+        if self._transport.can_write_eof():  # not with TLS
+            self._transport.write_eof()
+        loop = asyncio.get_running_loop()
+        timers = [loop.call_later(_LINGER_S, self._close), loop.call_later(wait_s, self.abort)]
+        self.closed.add_done_callback(lambda _: _cancel(timers))
+
+    def _close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
 
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
+
+
+def _cancel(timers: list[asyncio.TimerHandle]) -> None:
+    for timer in timers:
+        timer.cancel()

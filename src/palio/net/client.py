@@ -295,7 +295,7 @@ class Client:
         )
 
     def watch(self, pattern: str | Pattern, *, credit: int = CREDIT) -> Watch:
-        """Compounds of a pattern (`A then B`, ...): lists of notes, which have no body."""
+        """Compounds of a pattern (`[x = 1] then [x = 2]`, ...): lists of notes, which have no body."""
         self._connection.check()
         return Watch(self._connection, f"watch {pattern}", pattern=str(pattern), credit=credit)
 

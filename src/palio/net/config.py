@@ -334,15 +334,12 @@ def _metrics(top: Section, listen: Endpoint) -> Endpoint | None:
 
 def changes_that_wait(running: Config, read: Config) -> list[str]:
     """Of a configuration that was read again: the parts that only a new start brings."""
-    told = [
-        part
-        for part in Config.__slots__
-        if part not in ("path", "settings") and getattr(running, part) != getattr(read, part)
+    pairs = [
+        *((part, running, read) for part in Config.__slots__ if part not in ("path", "settings")),
+        *((part, running.settings, read.settings) for part in Settings.__struct_fields__),
     ]
-    for part in Settings.__struct_fields__:
-        if part != "access" and getattr(running.settings, part) != getattr(read.settings, part):
-            told.append(part)
-    return list(dict.fromkeys(told))
+    changed = [part for part, a, b in pairs if getattr(a, part) != getattr(b, part)]
+    return [part for part in dict.fromkeys(changed) if part != "access"]
 
 
 def example() -> str:

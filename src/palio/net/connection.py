@@ -2,7 +2,8 @@
 
     command ─▶ session ─touch─▶ (end of the loop's turn) flush ─▶ one write
     data_received ─▶ session ─▶ inboxes, answers, acknowledgements of messages
-    lost ─▶ dial after 0 .. 0.05 s, then twice as long each time up to 5 s, with jitter
+    lost ─▶ dial at once, then after 0.05 s, and twice as long each time up to 5 s, with jitter;
+            who was connected only shortly begins with the wait before, up to 1 s
 
 Everything that waits here ends: with its answer, with an error after `max_wait`, or when the
 client fails or is closed. A client fails for good only when the broker refuses it for that long.
@@ -15,9 +16,9 @@ import logging
 import random
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from palio.errors import ClientClosed, NetworkError, RefusedByBroker, SubscriptionEnded, Unreachable
 from palio.net.acknowledgements import Acknowledgements
@@ -29,9 +30,15 @@ from palio.protocol.words import Word
 
 log = logging.getLogger("palio.client")
 
+Answer = TypeVar("Answer")
+
 DIAL_S_MAX = 10.0
 BACKOFF_S = 0.05
 BACKOFF_S_MAX = 5.0
+STEADY_S = 2.0
+"""A connection that lives as long was a good one."""
+UNSTEADY_S_MAX = 1.0
+"""Two clients with one name take the connection from each other: not in a busy loop."""
 LINGER_S = 1.0
 WRITE_BYTES_HIGH = 1 << 20
 UNFLUSHED_MAX = 512
@@ -194,13 +201,17 @@ class Connection:
 
     async def _keep(self) -> None:
         """Dial again whenever the connection is lost."""
+        delay = BACKOFF_S
         while True:
+            since = self._loop.time()
             await self._lost
             self._lost = self._loop.create_future()
             lost_at = self._loop.time()
-            delay = BACKOFF_S
+            is_steady = lost_at - since > STEADY_S
+            delay = BACKOFF_S if is_steady else min(delay, UNSTEADY_S_MAX)
             await asyncio.sleep(delay * random.random())
             while True:
+                delay = min(2 * delay, BACKOFF_S_MAX)
                 try:
                     await self._dial()
                     log.info("connected to %s again", self.address)
@@ -212,8 +223,7 @@ class Connection:
                     if self._loop.time() - lost_at > self.max_wait:
                         self._fail(error)
                         return
-                await asyncio.sleep(delay * random.uniform(0.5, 1.0))
-                delay = min(2 * delay, BACKOFF_S_MAX)
+                await asyncio.sleep(delay / 2 * random.uniform(0.5, 1.0))
 
     # ---- what comes
 
@@ -259,13 +269,10 @@ class Connection:
             case Closing(reason, refused):
                 if self._wire is not None:
                     self._refuse(self._wire, reason) if refused else self._end(self._wire, reason)
-            case (
-                words.Subscribed(id)
-                | words.Unsubscribed(id)
-                | words.Done(id)
-                | words.Explained(id)
-                | words.Shown(id)
-            ):
+            case words.Subscribed(id):
+                if id in self.inboxes:
+                    self.inboxes[id].take()
+            case words.Unsubscribed(id) | words.Done(id) | words.Explained(id) | words.Shown(id):
                 self._answer(id, happening)
 
     def _answer(self, id: int, answer: Word | NetworkError) -> None:
@@ -368,16 +375,21 @@ class Connection:
         future: asyncio.Future[Word] = self._loop.create_future()
         self._answers[id] = future
         try:
+            return await self.in_time(future)
+        finally:
+            self._answers.pop(id, None)
+            self.session.withdraw(id)
+
+    async def in_time(self, answer: Awaitable[Answer]) -> Answer:
+        """Wait for an answer of the broker, for `max_wait` at most."""
+        try:
             async with asyncio.timeout(self._patience):
-                return await future
+                return await answer
         except TimeoutError:
             raise Unreachable(
                 f"{self.address} did not answer within {self.max_wait:g} s; "
                 f"{self._state_of_things()}"
             ) from None
-        finally:
-            self._answers.pop(id, None)
-            self.session.withdraw(id)
 
     def check(self) -> None:
         """May this be used, here and now?"""

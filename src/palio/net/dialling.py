@@ -12,8 +12,8 @@ import logging
 import ssl
 from random import Random
 
-from palio.net.config import Times, Way
 from palio.net.broker_connection import BrokerConnection
+from palio.net.config import Times, Way
 from palio.net.host import Host
 from palio.net.logs import told
 from palio.net.sections import Endpoint

@@ -18,82 +18,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Protocol, TypeAlias
 
 from palio.errors import PalioError
+from palio.net.broker_connection import BrokerConnection
 from palio.net.clock import Clock
 from palio.net.config import Room, Times
-from palio.net.broker_connection import BrokerConnection
+from palio.net.core import Core, Disk
 from palio.net.counts import Counts
 from palio.net.logs import failed, told
 from palio.net.storage import StoreFailed, StoreFull
-from palio.protocol.frames import word_frame
 from palio.protocol.access import Access
-from palio.protocol.effects import Effects
-from palio.protocol.store import Store
+from palio.protocol.frames import word_frame
 from palio.protocol.words import Bye
 
 _RETRY_S = 1.0
 _DEADLINE_S = 0.01
 """The deadline is asked for at most this often: it may take time that grows with the links."""
-
-Measure: TypeAlias = tuple[str, str, str, dict[str, str], float]
-"""Name, kind (counter or gauge), what it is, labels, value."""
-
-
-class Core(Protocol):
-    """What the host needs of a `protocol.broker.Broker`."""
-
-    @property
-    def deadline_us(self) -> int: ...
-
-    def open(
-        self, link: int, now_us: int, *, certificate: str = "", dials: str | None = None
-    ) -> None: ...
-
-    def receive(self, link: int, data: bytes, now_us: int) -> None: ...
-
-    def close(self, link: int, now_us: int) -> None: ...
-
-    def press(self, link: int, pressed: bool, now_us: int) -> None:
-        """More (or no longer more) waits on this connection than it should."""
-        ...
-
-    def wake(self, now_us: int) -> None: ...
-
-    def committed(self, ticket: int, now_us: int) -> None: ...
-
-    def take(self) -> Effects: ...
-
-    def is_linked(self, neighbour: str) -> bool: ...
-
-    def grant(self, access: Access, now_us: int) -> None: ...
-
-    def measures(self) -> Iterable[Measure]: ...
-
-
-class Disk(Store, Protocol):
-    """A store with its commits: storage.py."""
-
-    @property
-    def pending_bytes(self) -> int: ...
-
-    @property
-    def failure(self) -> StoreFailed | None: ...
-
-    @property
-    def wants_checkpoint(self) -> bool: ...
-
-    def begin(self) -> int: ...
-
-    def commit(self) -> None: ...
-
-    def checkpoint(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class Host:

@@ -20,10 +20,11 @@ class Ended(Exception):
 class Inbox(Generic[Item]):
     """Items in order, and how it ended."""
 
-    __slots__ = ("_failure", "_waiters", "items")
+    __slots__ = ("_failure", "_is_taken", "_waiters", "items")
 
     def __init__(self) -> None:
         self.items: deque[Item] = deque()
+        self._is_taken = False
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._failure: Exception | None = None
 
@@ -44,21 +45,36 @@ class Inbox(Generic[Item]):
         while self._waiters:
             self._wake()
 
+    def take(self) -> None:
+        """The broker says that it takes the subscription; items come after this."""
+        self._is_taken = True
+        while self._waiters:
+            self._wake()
+
+    async def ready(self) -> None:
+        """Until the broker has taken the subscription; raises how it ended if it does not."""
+        while not self._is_taken or self._failure is not None:
+            await self._wait()
+
     async def wait(self) -> None:
         """Until there is an item; raises how it ended when there will be none."""
         while not self.items:
-            if self._failure is not None:
-                raise self._failure
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiters.append(waiter)
-            try:
-                await waiter
-            except asyncio.CancelledError:
-                if waiter in self._waiters:
-                    self._waiters.remove(waiter)
-                elif self.items and self._waiters:
-                    self._wake()  # it was our turn: let another task have it
-                raise
+            await self._wait()
+
+    async def _wait(self) -> None:
+        """Until something happens. Whoever was woken looks again."""
+        if self._failure is not None:
+            raise self._failure
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+            elif self.items and self._waiters:
+                self._wake()  # it was our turn: let another task have it
+            raise
 
     def _wake(self) -> None:
         waiter = self._waiters.popleft()

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from palio.errors import MissingSoftware
+from palio.net.core import Measure
 from palio.net.counts import BUCKETS_S, Counts, Durations
-from palio.net.host import Host, Measure
+from palio.net.host import Host
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

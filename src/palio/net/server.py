@@ -23,12 +23,13 @@ from typing import TypeAlias
 from palio.errors import PalioError
 from palio.net import config as configuration
 from palio.net import security
+from palio.net.broker_connection import BrokerConnection
 from palio.net.clock import Clock
 from palio.net.config import Config
-from palio.net.broker_connection import BrokerConnection
+from palio.net.core import Core
 from palio.net.dialling import Dialler
 from palio.net.health import Answer, Pages, as_json
-from palio.net.host import Core, Host
+from palio.net.host import Host
 from palio.net.logs import told
 from palio.net.metrics import CONTENT_TYPE, Metrics
 from palio.net.sections import Endpoint
@@ -52,6 +53,7 @@ class Server:
         # Certificates first: a mistake there should not leave a new directory behind.
         tls = config.tls
         self._listening = None if tls is None else security.listening(tls)
+        self._tls_s = config.times.dial_us_max / 1e6
         has_tls = any(way.tls for way in config.neighbours.values())
         self._dialling = security.dialling(tls) if has_tls else None
         self._store = SqliteStore(config.data)
@@ -88,6 +90,7 @@ class Server:
                 endpoint.host,
                 endpoint.port,
                 ssl=self._listening,
+                ssl_handshake_timeout=self._tls_s if self._listening is not None else None,
                 backlog=_BACKLOG,
             )
         except OSError as error:
@@ -182,7 +185,7 @@ async def serving(
 def run(config: Config, make: MakeCore) -> None:
     """A broker until a signal ends it; raises PalioError when it cannot begin, or go on."""
     sys.setswitchinterval(_SWITCH_S)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_run(config, make))
 
 
@@ -207,7 +210,7 @@ def _end(end: asyncio.Event) -> None:
     end.set()
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop
     except ImportError:

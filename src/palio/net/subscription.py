@@ -15,7 +15,6 @@ from palio.errors import RefusedByBroker, SubscriptionEnded
 from palio.net.connection import Connection
 from palio.net.inbox import Ended, Inbox
 from palio.net.notes import Received
-from palio.protocol.frames import Letter
 from palio.protocol.words import Item, Subscribed
 
 log = logging.getLogger("palio.client")
@@ -61,21 +60,16 @@ class _Incoming(Generic[Out]):
         self._inbox: Inbox[Any] = Inbox()
         connection.inboxes[self._id] = self._inbox
         self._taken = 0
-        self._is_ready = False
         self._is_closed = False
         self._has_warned = False
         connection.touch()
 
-    def _make(self, item: Any) -> Out:
-        raise NotImplementedError
-
     async def ready(self) -> None:
         """Wait until the broker has taken it; raises RefusedByBroker with its reason if it does not."""
-        if self._inbox.failure is not None and not isinstance(self._inbox.failure, Ended):
-            raise self._inbox.failure
-        if not self._is_ready:
-            await self._connection.ask(self._id)
-            self._is_ready = True
+        try:
+            await self._connection.in_time(self._inbox.ready())
+        except Ended:
+            raise SubscriptionEnded(f"{self._what} is closed") from None
 
     def __aiter__(self) -> Self:
         return self
@@ -101,11 +95,13 @@ class _Incoming(Generic[Out]):
         return [first, *(self._pop() for _ in range(more))]
 
     def _pop(self) -> Out:
-        item = self._inbox.items.popleft()
+        raise NotImplementedError
+
+    def _consume(self) -> None:
+        """One was taken that nobody acknowledges."""
         self._taken += 1
-        if self._taken * 2 >= self._credit:
+        if self._taken * 4 >= self._credit:
             self._pay()
-        return self._make(item)
 
     def _pay(self) -> None:
         """Tell the broker that as many more may come."""
@@ -194,8 +190,11 @@ class _Incoming(Generic[Out]):
 class Subscription(_Incoming[Note]):
     """Notes of the messages that a predicate selects."""
 
-    def _make(self, item: Letter) -> Note:
-        return Note(self, *item)
+    def _pop(self) -> Note:
+        note = Note(self, *self._inbox.items.popleft())
+        if not note.position:
+            self._consume()
+        return note
 
     @property
     def subscribed(self) -> Subscribed | None:
@@ -218,8 +217,10 @@ class Subscription(_Incoming[Note]):
 class Watch(_Incoming[list[Note]]):
     """Compounds of a pattern: the messages that together are what it waits for."""
 
-    def _make(self, item: tuple[Item, ...]) -> list[Note]:
-        return [Note(self, part, part.attributes, b"") for part in item]
+    def _pop(self) -> list[Note]:
+        parts: tuple[Item, ...] = self._inbox.items.popleft()
+        self._consume()
+        return [Note(self, part, part.attributes, b"") for part in parts]
 
     def _acknowledge(self, position: int) -> None:
         """There is nothing to acknowledge."""

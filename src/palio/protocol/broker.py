@@ -29,6 +29,7 @@ from palio.protocol.landscape import Landscape
 from palio.protocol.live import NETWORK, Live
 from palio.protocol.neighbours import Neighbours
 from palio.protocol.routes import Routes
+from palio.protocol.runs import Run, scan
 from palio.protocol.settings import Settings
 from palio.protocol.store import Store
 from palio.protocol.traffic import Traffic
@@ -43,8 +44,8 @@ _NAME = "broker/name"
 class Link:
     """A connection, and who is at the other end once that is known."""
 
-    __slots__ = ("certificate", "credit", "dialled", "frames", "heard_us", "identity", "is_bound",
-                 "is_pressed", "name", "number", "pending",
+    __slots__ = ("certificate", "credit", "dialled", "frames", "heard_us", "identity", "is_bound", "is_pressed",
+                 "name", "number", "pending",
                  "pinged_us", "publisher", "received", "waiting")  # fmt: skip
 
     def __init__(self, number: int, frames: Frames, now_us: int) -> None:
@@ -118,7 +119,7 @@ class Broker:
     ) -> None:
         """A connection is there. `certificate`: the name in it, verified; `dials`: the neighbour
         that was called."""
-        self.now_us = now_us
+        self._at(now_us)
         made = self._links[link] = Link(link, Frames(BEFORE_HELLO), now_us)
         made.certificate = certificate
         if dials is not None:
@@ -128,7 +129,7 @@ class Broker:
             self.output.say(link, hello)
 
     def receive(self, link: int, data: bytes, now_us: int) -> None:
-        self.now_us = now_us
+        self._at(now_us)
         found = self._links.get(link)
         if found is None:
             return
@@ -137,6 +138,8 @@ class Broker:
             for item in found.frames.feed(data):
                 if type(item) is Letter:
                     self._take_letter(found, item)
+                elif type(item) is Run:
+                    self.traffic.publish_run(found, item)
                 else:
                     self._take_word(found, item)  # type: ignore[arg-type]
                 if link not in self._links:
@@ -146,7 +149,7 @@ class Broker:
 
     def close(self, link: int, now_us: int) -> None:
         """A connection is gone."""
-        self.now_us = now_us
+        self._at(now_us)
         self.output.drop(link)
         found = self._links.pop(link, None)
         if found is not None:
@@ -154,7 +157,7 @@ class Broker:
 
     def press(self, link: int, pressed: bool, now_us: int) -> None:
         """Much waits at the host for this connection, or no longer: until then it gets no messages."""
-        self.now_us = now_us
+        self._at(now_us)
         found = self._links.get(link)
         if found is None or found.is_pressed == pressed:
             return
@@ -165,7 +168,7 @@ class Broker:
 
     def wake(self, now_us: int) -> None:
         """The deadline is here."""
-        self.now_us = now_us
+        self._at(now_us)
         keepalive_us = self.settings.keepalive_us
         for link in list(self._links.values()):
             if now_us - link.heard_us >= 3 * keepalive_us:
@@ -180,7 +183,7 @@ class Broker:
 
     def committed(self, ticket: int, now_us: int) -> None:
         """All that was pending when the ticket was given is safe."""
-        self.now_us = now_us
+        self._at(now_us)
         self._commit = None
         self.deposit.committed(ticket, now_us)
         self.traffic.committed(ticket)
@@ -206,6 +209,14 @@ class Broker:
                   self.clients.deadline_us)  # fmt: skip
         known = [at for at in others if at is not None]
         return min([*silent, *known], default=self.now_us + keepalive_us)
+
+    def _at(self, now_us: int) -> None:
+        """It is so late. A broker that was asleep or busy itself blames nobody for being silent."""
+        missed_us = now_us - self.now_us
+        self.now_us = now_us
+        if missed_us > self.settings.keepalive_us:
+            for link in self._links.values():
+                link.heard_us += missed_us
 
     # ---- links
 
@@ -247,6 +258,7 @@ class Broker:
         if isinstance(word, Hello) and link.pending is None and word.role == "client":
             self.clients.welcome(link, word)
             link.frames.limits = self.settings.limits
+            link.frames.scan = scan
         elif isinstance(word, Hello) and link.pending is None:
             secrets = {name: n.secret for name, n in self.settings.neighbours.items()}
             nonce = self._random(NONCE_BYTES)

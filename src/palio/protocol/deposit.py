@@ -33,7 +33,7 @@ from palio.protocol.bounds import Bounds
 from palio.protocol.frames import Carry, Target
 from palio.protocol.journal import Journal, Message
 from palio.protocol.known import Fact, Known, Matching, Ways
-from palio.protocol.outgoing import Delivery, Ended, Letter, Outgoing, Statistics
+from palio.protocol.outgoing import Delivery, Ended, Outgoing, Publication, Statistics
 from palio.protocol.queues import Full, Queue
 from palio.protocol.store import Store
 from palio.protocol.streams import Arrival, Inbound, Outbound
@@ -85,7 +85,7 @@ class Deposit:
     def publish(
         self,
         publisher: str,
-        letters: Sequence[Letter],
+        letters: Sequence[Publication],
         matches: Sequence[tuple[tuple[str, str], ...]],
         now_us: int,
     ) -> int:
@@ -152,10 +152,9 @@ class Deposit:
 
     def _check(self, queue: Queue) -> None:
         """A queue that does not block got one more: it may have dropped one, or be too long."""
-        if queue.full is Full.DROP:
-            self._vault.loose[queue] = None
-            self._loosen()
-        elif queue.is_over:
+        if queue.has_dropped:
+            self._vault.urgent[queue] = None
+        elif queue.full is Full.END and queue.is_over:
             self._counts.ended += 1
             known = self._vault.known[self.broker, queue.name]
             self._end(known, f"more than {self._bounds.queue} messages or their bytes waited")
@@ -423,11 +422,11 @@ class Deposit:
         return outgoing
 
     def _deliver(self, queue: Queue, deliveries: list[Delivery]) -> None:
-        name, read = queue.name, self._journal.read
-        for consumer, number, again, position in queue.deliver():
+        name, read, found = queue.name, self._journal.read, queue.deliver()
+        for consumer, number, again, position in found:
             deliveries.append(Delivery(consumer, name, number, again, read(position)))
-            self._counts.delivered += 1
-            self._counts.redelivered += again
+        self._counts.delivered += len(found)
+        self._counts.redelivered += sum(again for _, _, again, _ in found)
 
     def _unblock(self) -> bool:
         """Something that was full has room again."""

@@ -20,17 +20,22 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 from functools import partial
 from struct import Struct
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
 from palio.errors import PalioError
 from palio.protocol.words import Number, Word
 
+if TYPE_CHECKING:
+    from palio.protocol.runs import Run
+
 _SIZE = Struct("<IB")
 _LENGTHS = Struct("<II")
 _LETTER = Struct("<IBII")
 SIZE_BYTES = 4
+RUN_BYTES = 4096
+"""For less, reading many frames at once is not worth while."""
 
 
 class BrokenFrame(PalioError):
@@ -89,7 +94,7 @@ class Target(msgspec.Struct, frozen=True, array_like=True, gc=False):
     first: Number
     """The first number of the stream that the origin still keeps: nothing comes from before it."""
     names: tuple[str, ...]
-    """The durable subscriptions there that it matches."""
+    """The durable subscriptions there that it matches, as version@name (known.py)."""
 
 
 class Carry(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -130,6 +135,7 @@ class Limits(msgspec.Struct, frozen=True):
 BEFORE_HELLO = Limits(word=16 << 10, header=0, attributes=0, body=0)
 """For those who did not say yet who they are."""
 
+_PUBLISH = int(Kind.PUBLISH)
 _encoder = msgspec.msgpack.Encoder()
 _word_decoder: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)
 _KINDS: dict[type, int] = {
@@ -172,6 +178,8 @@ class Frames:
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         """May be replaced between two calls: more is allowed to those who said who they are."""
+        self.scan: Callable[[bytes, int, Limits], tuple[Run | None, int]] | None = None
+        """Reads many PUBLISH frames at once (runs.py), where that is wanted."""
         self._rest = bytearray()  # the beginning of a frame: it grows in place, however it is cut
         self._needed = 0  # so many bytes before it is worth a look
 
@@ -180,7 +188,7 @@ class Frames:
         """How many bytes wait for the rest of their frame."""
         return len(self._rest)
 
-    def feed(self, data: bytes) -> Iterator[Word | Letter]:
+    def feed(self, data: bytes) -> Iterator[Word | Letter | Run]:
         """The frames that are whole now. To be used up before the next call."""
         if self._rest:
             self._rest += data
@@ -199,6 +207,12 @@ class Frames:
             if stop > end:
                 self._needed = SIZE_BYTES + size
                 break
+            if kind == _PUBLISH and self.scan is not None and end - at >= RUN_BYTES:
+                run, after = self.scan(data, at, limits)
+                if run is not None:
+                    yield run
+                    at = after
+                    continue
             if kind:
                 yield _letter(kind, data, at + _SIZE.size, stop, limits)
             else:

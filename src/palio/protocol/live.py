@@ -20,11 +20,14 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 import msgspec
+import numpy as np
 
 from palio.model.message import Message
 from palio.model.predicate import Filter
+from palio.protocol import run_kernels
 from palio.protocol.effects import Output
 from palio.protocol.frames import Deliver, letter_frame
+from palio.protocol.runs import Lines, Run, deliver, packed
 from palio.protocol.words import Ended, Item, Occurred
 from palio.routing.packets import (
     Joined,
@@ -68,18 +71,45 @@ class Counts(msgspec.Struct):
     ended: int = 0
 
 
+class Credits:
+    """How many more messages each subscription may get: an array, because kernels pay too."""
+
+    def __init__(self) -> None:
+        self.array = np.zeros(64, np.int64)
+        self._free = list(range(64))
+
+    def take(self) -> int:
+        if not self._free:
+            size = len(self.array)
+            self.array = np.concatenate([self.array, np.zeros(size, np.int64)])
+            self._free = list(range(size, 2 * size))
+        return self._free.pop()
+
+    def give_back(self, place: int) -> None:
+        self._free.append(place)
+
+
 class _Subscription:
     """One subscription of one client."""
 
-    __slots__ = ("bound", "credit", "ends", "id", "link", "waiting")
+    __slots__ = ("_credits", "bound", "ends", "id", "link", "place", "waiting")
 
-    def __init__(self, link: int, id: int, credit: int, bound: int, ends: bool) -> None:
+    def __init__(self, link: int, id: int, credits: Credits, bound: int, ends: bool) -> None:
         self.link = link
         self.id = id
-        self.credit = credit
+        self.place = credits.take()
+        self._credits = credits
         self.bound = bound
         self.ends = ends
         self.waiting: deque[bytes] = deque()
+
+    @property
+    def credit(self) -> int:
+        return int(self._credits.array[self.place])
+
+    @credit.setter
+    def credit(self, credit: int) -> None:
+        self._credits.array[self.place] = credit
 
 
 class _Group:
@@ -117,6 +147,9 @@ class Live:
         self._places: dict[tuple[int, int], tuple[Peer, _Subscription]] = {}
         self._watches: dict[Peer, tuple[int, int]] = {}
         self._links: dict[int, set[int]] = {}
+        self._credits = Credits()
+        self._lines: Lines | None = None
+        self._lines_peers: list[Peer] | None = None
         router.step(Joined(NOWHERE))
 
     def __len__(self) -> int:
@@ -137,7 +170,9 @@ class Live:
     ) -> None:
         """`group`: who shares; `ends`: too much waiting ends it, else the oldest are dropped."""
         peer = f"g{group}" if group else f"c{link}.{id}"
-        subscription = _Subscription(link, id, credit, self._bound, ends)
+        subscription = _Subscription(link, id, self._credits, self._bound, ends)
+        subscription.credit = credit
+        self._lines = None
         found = self._groups.get(peer)
         if found is None:
             found = self._groups[peer] = _Group(peer, only_live)
@@ -163,6 +198,8 @@ class Live:
         if place is None:
             return
         peer, subscription = place
+        self._lines = None
+        self._credits.give_back(subscription.place)
         group = self._groups[peer]
         group.members.remove(subscription)
         if not group.members:
@@ -221,6 +258,43 @@ class Live:
             self._deliver(parcel, peers) if peers else []
             for parcel, peers in zip(parcels, found, strict=True)
         ]
+
+    def deliver_run(self, run: Run, publisher: str) -> list[tuple[Parcel, list[Peer]]] | None:
+        """The same for a run of messages that are not durable: the neighbours that want some of
+        them. None: do it one by one."""
+        matches = self.router.matches(run.attributes())
+        if matches is None:
+            return None
+        lines = self._lines
+        if lines is None or self._lines_peers is not matches.peers:
+            lines = self._lines = self._drawn(matches.peers)
+            self._lines_peers = matches.peers
+        done = deliver(run, packed(publisher), matches, lines, self._credits.array)
+        self.counts.delivered += done.messages
+        for link, data in done.writes:
+            self._output.write(link, data)
+        left: dict[int, dict[Peer, None]] = {}
+        for row, interface in done.left:
+            left.setdefault(row, {})[matches.peers[interface]] = None
+        onward = []
+        for row, peers in left.items():
+            parcel = Parcel(NOWHERE, publisher, *run[row][:2], False, *run[row][2:])
+            onward.append((parcel, self._deliver(parcel, list(peers))))
+        return onward
+
+    def _drawn(self, peers: list[Peer]) -> Lines:
+        """Which subscription each interface is; those of groups and of neighbours are none, nor are
+        those of peers that have several interfaces and must not get a message twice."""
+        links: dict[int, int] = {}
+        lines = np.full((max(1, len(peers)), 3), run_kernels.NONE, np.int64)
+        seen: set[Peer] = set()
+        twice = {peer for peer in peers if peer in seen or seen.add(peer)}  # type: ignore[func-returns-value]
+        for i, peer in enumerate(peers):
+            group = self._groups.get(peer)
+            if group is not None and len(group.members) == 1 and peer not in twice:
+                one = group.members[0]
+                lines[i] = links.setdefault(one.link, len(links)), one.id, one.place
+        return Lines(list(links), lines)
 
     def _deliver(self, parcel: Parcel, peers: list[Peer]) -> list[Peer]:
         if len(peers) == 1:

@@ -66,6 +66,9 @@ class Neighbours:
         broker = self._broker
         known = self._links.get(name)
         if known is not None:
+            if self._is_preferred(known, link, name):
+                broker.hang_up(link, f"broker {broker.name!r} keeps the connection that it has")
+                return
             broker.hang_up(known, f"broker {name!r} has a newer connection")
         link.name, link.pending = name, None
         link.credit = broker.settings.link_credit
@@ -76,6 +79,14 @@ class Neighbours:
         if broker.settings.is_forwarding:
             broker.traffic.flush()
             broker.live.join(peer_of(name))
+
+    def _is_preferred(self, known: Link, new: Link, name: str) -> bool:
+        """Does the older connection stay? When both ends have dialled at once, both keep what the
+        smaller name has dialled; else the newer one tells that the older is dead."""
+        is_crossed = (known.dialled is None) != (new.dialled is None)
+        mine_first = self._broker.name < name
+        is_fresh = self._broker.now_us - known.heard_us < self._broker.settings.keepalive_us
+        return is_crossed and is_fresh and (known.dialled is not None) is mine_first
 
     def leave(self, link: Link) -> None:
         if self._links.get(link.name) is not link:

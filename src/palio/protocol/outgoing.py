@@ -12,7 +12,7 @@ from palio.protocol.journal import Message
 from palio.protocol.words import Got
 
 
-class Letter(NamedTuple):
+class Publication(NamedTuple):
     """A new durable message, as its publisher sent it."""
 
     number: int
@@ -54,7 +54,7 @@ class Outgoing(NamedTuple):
     """Subscriptions at home that others may now learn of."""
     ended: list[Ended]
     has_room: bool
-    """Letters that `publish` did not take may be offered again."""
+    """Publications that `publish` did not take may be offered again."""
 
 
 class Statistics(msgspec.Struct):

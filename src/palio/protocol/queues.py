@@ -57,6 +57,7 @@ class Queue:
         self.line = line
         self.bytes = 0
         self.dropped = 0
+        self.has_dropped = False  # since its head was put
         self._journal = journal
         self._bounds = bounds
         self._safe = line.next
@@ -96,11 +97,6 @@ class Queue:
             and self.bytes < self._bounds.queue_bytes * 7 / 8
         )
 
-    @property
-    def is_waiting(self) -> bool:
-        """Something may go, and somebody takes it."""
-        return bool(self._turn) and (bool(self._back) or self._sent < self._safe)
-
     def push(self, position: int, size: int) -> None:
         """Take a message; its reference is counted already."""
         line = self.line
@@ -111,6 +107,7 @@ class Queue:
             while len(line.entries) > 1 and self.is_over:
                 self._remove(line.lowest())
                 self.dropped += 1
+                self.has_dropped = True
 
     def commit(self, next: int) -> None:
         """Entries before this number are safe."""

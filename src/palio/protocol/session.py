@@ -13,15 +13,14 @@ What always holds:
 - Subscriptions, advertisements, quenching and unanswered requests are stated again after a
   reconnect. The host sees no difference, and no message of a durable subscription twice
   (receipts.py).
-- Live subscriptions never have more under way than their credit; it is paid as the host says that
-  messages are consumed. Of a durable one never more than `credit` are unacknowledged.
+- No subscription has more live messages under way than its credit; it is paid as the host says
+  that they are consumed. Of a durable one, never more than `credit` are unacknowledged on top.
 - Acknowledgements and credit gather until `take`, so a host that calls it once per turn batches.
 """
 
 from __future__ import annotations
 
 from itertools import count
-from typing import TypeAlias
 
 import msgspec
 
@@ -40,10 +39,14 @@ from palio.protocol.frames import (
     letter_frame,
     word_frame,
 )
+from palio.protocol.happenings import Arrival, Closing, Happening
 from palio.protocol.outbox import Outbox
 from palio.protocol.standing import Standing
 from palio.protocol.words import Word
 
+__all__ = ["Arrival", "Closing", "Happening", "Session", "Settings"]
+
+CREDIT_MAX = 1 << 30
 CLOSED, OPENING, READY, ENDING = "closed", "opening", "ready", "ending"
 
 
@@ -56,28 +59,6 @@ class Settings(msgspec.Struct, frozen=True):
     handshake_us_max: int = 10_000_000
     receipts_max: int = 1 << 15
     """Acknowledged positions that are remembered, for each durable subscription."""
-
-
-class Arrival(msgspec.Struct, frozen=True, gc=False):
-    """A message for one subscription."""
-
-    id: int
-    letter: Letter
-
-    @property
-    def header(self) -> Deliver:
-        return self.letter.header  # type: ignore[return-value]
-
-
-class Closing(msgspec.Struct, frozen=True):
-    """The connection is of no more use: write what `take` gives, and close it."""
-
-    reason: str
-    refused: bool = False
-    """The broker does not want this client, or speaks another language."""
-
-
-Happening: TypeAlias = Word | Arrival | Closing
 
 
 class Session:
@@ -161,7 +142,7 @@ class Session:
                 if self._state is not READY:
                     if self._state is not OPENING:
                         break
-                    self._greet(frame, now_us, happenings)
+                    self._greet(frame, now_us, happenings)  # type: ignore[arg-type]
                 elif type(frame) is Letter:
                     self._take_letter(frame, happenings)
                 else:
@@ -262,8 +243,10 @@ class Session:
         full: str = "",
     ) -> int:
         """Ask for messages, or compounds of a pattern. Gives the subscription's id."""
-        if credit < 1:
-            raise InvalidValue(f"the credit of a subscription is at least 1, not {credit}")
+        if not 1 <= credit <= CREDIT_MAX:
+            raise InvalidValue(
+                f"the credit of a subscription is a number from 1 to {CREDIT_MAX}, not {credit}"
+            )
         id = next(self._ids)
         word = words.Subscribe(id, predicate, pattern, durable, since, group, credit, full)
         self._subscriptions[id] = Standing(word, self.settings.receipts_max)
@@ -303,7 +286,7 @@ class Session:
             self._due.add(id)
 
     def consumed(self, id: int, count: int = 1) -> None:
-        """The application has taken so many messages: as many more may come."""
+        """The application has taken so many live messages or compounds: as many more may come."""
         subscription = self._subscriptions.get(id)
         if subscription is not None:
             subscription.consume(count)
@@ -465,7 +448,8 @@ class Session:
         """Acknowledgements or credit of one subscription, if there are any."""
         subscription = self._subscriptions.get(id)
         if subscription is not None and subscription.is_due and not subscription.is_leaving:
-            self._say(subscription.take())
+            for word in subscription.take():
+                self._say(word)
 
     def _end(self, reason: str, *, refused: bool = False, is_said: bool = False) -> Closing:
         """The connection must end; the broker hears why, unless it said so itself."""

@@ -1,11 +1,12 @@
 """A subscription as a session keeps it, over all its connections.
 
-    durable   receipts say what the application has; acknowledgements make room for more
-    live      allowed ──broker sends──▶ waiting ──host consumes──▶ ... ──Credit──▶ allowed
+    from a queue   receipts say what the application has; acknowledgements make room for more
+    live           allowed ──broker sends──▶ waiting ──host consumes──▶ ... ──Credit──▶ allowed
 
-waiting + allowed is never more than the credit that was asked for, and one for each reconnect into
-a full queue, because nobody can subscribe with no credit; that is made up for as soon as there is
-room.
+A durable subscription gets both: durable messages from its queue, the others live. waiting +
+allowed is never more than the credit that was asked for, except after a reconnect into a queue
+that is not empty: nobody can subscribe with no credit, and for a durable one it is the room of the
+queue as well. That is made up for before anything is paid again.
 """
 
 from __future__ import annotations
@@ -45,18 +46,20 @@ class Standing:
     @property
     def is_due(self) -> bool:
         """There is something to tell the broker."""
-        if self._receipts is not None:
-            return self._receipts.is_due
+        return self._is_credit_due or (self._receipts is not None and self._receipts.is_due)
+
+    @property
+    def _is_credit_due(self) -> bool:
         return self._owed * 2 >= self._word.credit
 
     @property
     def _owed(self) -> int:
-        """Live: what may come on top of what is allowed."""
+        """What may come on top of what is allowed."""
         return self._word.credit - self._waiting - self._allowed
 
     def admit(self, header: Deliver) -> bool:
         """A message came. False: the application has had it."""
-        if self._receipts is not None:
+        if self._receipts is not None and header.position:
             return self._receipts.is_new(header.position, header.number)
         self.admit_live()
         return True
@@ -67,26 +70,28 @@ class Standing:
         self._allowed -= 1
 
     def consume(self, count: int) -> None:
-        """The application has taken so many messages."""
-        if self._receipts is None:
-            self._waiting -= count
+        """The application has taken so many that nobody acknowledges."""
+        self._waiting -= count
 
     def acknowledge(self, position: int) -> None:
         """The application is done with a message."""
         if self._receipts is not None:
             self._receipts.acknowledge(position)
 
-    def take(self) -> words.Acknowledge | words.Credit:
+    def take(self) -> list[words.Acknowledge | words.Credit]:
         """What is due; it counts as said."""
-        if self._receipts is not None:
-            return words.Acknowledge(self._word.id, self._receipts.take())
-        owed = self._owed
-        self._allowed += owed
-        return words.Credit(self._word.id, owed)
+        said: list[words.Acknowledge | words.Credit] = []
+        if self._receipts is not None and self._receipts.is_due:
+            said.append(words.Acknowledge(self._word.id, self._receipts.take()))
+        if self._is_credit_due:
+            said.append(words.Credit(self._word.id, self._owed))
+            self._allowed += self._owed
+        return said
 
     def restated(self) -> words.Subscribe:
         """For a new connection: what waits here is not to come on top of the credit."""
         if self._receipts is not None:
+            self._allowed = self._word.credit
             return self._word
         self._allowed = max(1, self._word.credit - self._waiting)
         return msgspec.structs.replace(self._word, credit=self._allowed)

@@ -38,7 +38,6 @@ class Outbound:
         self.broker = broker
         self.line = line
         self.subscriptions = 0
-        self.retries = 0
         self.deadline_us: int | None = None
         self._journal = journal
         self._bounds = bounds
@@ -81,7 +80,6 @@ class Outbound:
         """The deadline is here: send again. Earlier, nothing happens."""
         if self.deadline_us is None or now_us < self.deadline_us:
             return False
-        self.retries += 1
         self._retry_us = min(2 * self._retry_us, self._bounds.retry_us_max)
         self._go_back()
         return True

@@ -36,6 +36,7 @@ from palio.protocol.frames import (
 )
 from palio.protocol.live import NOWHERE, Parcel
 from palio.protocol.outgoing import Delivery
+from palio.protocol.runs import Run
 from palio.protocol.words import Credit, Got, Published, Rejected
 from palio.routing.data_path import DataPath
 from palio.routing.packets import Peer
@@ -93,6 +94,34 @@ class Traffic:
         if link.is_bound and not self._may_publish(link, parcel):
             return
         (self._durable if header.durable else self._live).append(parcel)
+
+    def publish_run(self, link: Link, run: Run) -> None:
+        """A client has published many messages."""
+        if link.is_bound or run.durable or self._live or not self._deliver_run(link, run):
+            durable, live = self._durable, self._live
+            for number, time, attributes, body in run:
+                parcel = Parcel(
+                    NOWHERE, link.publisher, number, time, run.durable, attributes, body
+                )
+                if not link.is_bound or self._may_publish(link, parcel):
+                    (durable if run.durable else live).append(parcel)
+
+    def _deliver_run(self, link: Link, run: Run) -> bool:
+        """False: it must be done one by one."""
+        broker = self._broker
+        if not broker.settings.is_forwarding and broker.neighbours.names:
+            return False
+        try:
+            onward = broker.live.deliver_run(run, link.publisher)
+        except InvalidValue:
+            return False
+        if onward is None:
+            return False
+        self.counts.published += len(run)
+        for parcel, peers in onward:
+            for peer in peers:
+                self._forward(name_of(peer), parcel, _NO_TRAIL)
+        return True
 
     def pass_on(self, link: Link, letter: Letter) -> None:
         """A neighbour has sent a message."""
@@ -227,7 +256,7 @@ class Traffic:
             groups.setdefault(parcel.publisher, []).append(i)
         for publisher, chosen in groups.items():
             letters = [
-                outgoing.Letter(p.number, p.time, p.attributes, p.body)
+                outgoing.Publication(p.number, p.time, p.attributes, p.body)
                 for p in (parcels[i] for i in chosen)
             ]
             matches = [tuple(map(_split, found[i])) for i in chosen]

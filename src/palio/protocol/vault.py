@@ -1,6 +1,7 @@
 """The vault: everything a deposit keeps, what changed in it, and how it gets to the store and back.
 
     changed since the last seal          pushed, facts, arrived, heard    ──▶ one batch, one record
+                                         urgent                           ──▶ heads
     changed since the last settling      loose, loose_inbound             ──▶ heads and rows
 
     deposit/ b/ m/  the journal          r/  the ledger's records
@@ -9,7 +10,9 @@
              k/     what is known of subscriptions
 
 `seal` is the only place that puts and deletes, so what is committed is always whole. Settling is part
-of a seal now and then: heads are put, and what they show to be needless is deleted.
+of a seal now and then: heads are put, and what they show to be needless is deleted. Only the heads of
+lines that lost entries which nobody acknowledged are urgent: after a crash those must not come back
+out of order.
 """
 
 from __future__ import annotations
@@ -59,6 +62,7 @@ class Vault:
         self.pushed: dict[Queue | Outbound, None] = {}
         self.arrived: dict[Inbound, None] = {}
         self.heard: dict[str, Publisher] = {}
+        self.urgent: dict[Queue | Outbound, None] = {}
         self.loose: dict[Queue | Outbound, None] = {}
         self.loose_inbound: dict[Inbound, None] = {}
         self._ended: list[str] = []
@@ -97,8 +101,8 @@ class Vault:
         owner = known.destination
         if isinstance(owner, Queue):
             del self.queues[known.label]
-            self.pushed.pop(owner, None)
-            self.loose.pop(owner, None)
+            for owners in (self.pushed, self.urgent, self.loose):
+                owners.pop(owner, None)
             owner.empty()
             self._ledger.release(owner.line.release())
             self._ended.append(known.label)
@@ -106,7 +110,7 @@ class Vault:
         owner.subscriptions -= 1
         if not owner.subscriptions:
             owner.give_up()
-            self.loose[owner] = None
+            self.urgent[owner] = None
 
     def stream(self, broker: str, line: Line[Sent] | None = None) -> Outbound:
         stream = self.streams.get(broker)
@@ -123,6 +127,8 @@ class Vault:
         numbers = {name: row.number for name, row in self.heard.items()}
         arrived = [(i.origin, i.epoch, i.expected - 1) for i in self.arrived]
         record = Record(now_us, self.journal.next, {}, {}, numbers, arrived)
+        for owner in self.urgent:
+            self._settle_line(owner, ticket, record)
         if is_settling:
             self._settle(ticket, record, now_us)
         for owner in self.pushed:
@@ -142,7 +148,7 @@ class Vault:
             [(row, row.number) for row in self.heard.values()],
         )
         self.is_dirty = False
-        for changes in (self.facts, self.pushed, self.arrived, self.heard):
+        for changes in (self.facts, self.pushed, self.urgent, self.arrived, self.heard):
             changes.clear()
         return sealed
 
@@ -174,27 +180,41 @@ class Vault:
 
     def _settle(self, ticket: int, record: Record, now_us: int) -> None:
         for owner in self.loose:
-            line = owner.line
-            self._ledger.release(line.settle())
-            if isinstance(owner, Queue):
-                if line.is_sparse:
-                    chunk, released = owner.line.rewrite(ticket)
-                    self._ledger.release(released)
-                    self._add(ticket, record.queues, owner.label, chunk)
-                self._ledger.put_head(f"q/{owner.label}", line.head())
-            else:
-                self._ledger.put_head(f"s/{owner.broker}", line.head())
+            self._settle_line(owner, ticket, record)
         self.loose.clear()
         for inbound in self.loose_inbound:
             self._put_inbound(inbound)
         self.loose_inbound.clear()
+        self._forget_epochs(now_us)
         self.publishers.settle(now_us)
         self.journal.sweep(now_us, self._needed())
 
+    def _settle_line(self, owner: Queue | Outbound, ticket: int, record: Record) -> None:
+        self._ledger.release(owner.line.settle())
+        if isinstance(owner, Outbound):
+            self._ledger.put_head(f"s/{owner.broker}", owner.line.head())
+            return
+        if owner.line.is_sparse:
+            chunk, released = owner.line.rewrite(ticket)
+            self._ledger.release(released)
+            self._add(ticket, record.queues, owner.label, chunk)
+        owner.has_dropped = False
+        self._ledger.put_head(f"q/{owner.label}", owner.line.head())
+
     def _put_inbound(self, inbound: Inbound) -> None:
-        origin, epoch = inbound.origin, inbound.epoch
-        row = (origin, epoch, inbound.expected - 1, inbound.heard_us)
-        self._store.put(f"{PREFIX}i/{len(origin)}:{origin}:{epoch}", encode(row))
+        row = (inbound.origin, inbound.epoch, inbound.expected - 1, inbound.heard_us)
+        self._store.put(_inbound_key(inbound), encode(row))
+
+    def _forget_epochs(self, now_us: int) -> None:
+        """An origin that lost its disk has a new epoch; the old one is silent for ever."""
+        newest: dict[str, int] = {}
+        for inbound in self.inbound.values():
+            newest[inbound.origin] = max(newest.get(inbound.origin, 0), inbound.heard_us)
+        over_us = now_us - self._bounds.publisher_us
+        for key, inbound in list(self.inbound.items()):
+            if inbound.heard_us < min(newest[inbound.origin], over_us):
+                del self.inbound[key]
+                self._store.delete(_inbound_key(inbound))
 
     def _needed(self) -> int:
         """From which position on a replay needs the journal."""
@@ -251,3 +271,7 @@ class Vault:
             inbound = Inbound(origin, epoch, self._bounds, number, heard_us)
             self.inbound[origin, epoch] = inbound
             self.loose_inbound[inbound] = None
+
+
+def _inbound_key(inbound: Inbound) -> str:
+    return f"{PREFIX}i/{len(inbound.origin)}:{inbound.origin}:{inbound.epoch}"

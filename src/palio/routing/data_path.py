@@ -17,13 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from palio.model.message import Message
 from palio.model.predicate import Filter, Predicate
 from palio.routing.packets import Peer
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from palio.matching.table import ForwardingTable
 
 EVALUATED_MAX = 256  # filters: about 0.2 ms a message; compiling takes 10 ms and more
@@ -31,6 +33,16 @@ EVALUATIONS_MAX = 50_000  # of filters since the last change; about as long as c
 PARSING = 20  # evaluations: as long as to read a message
 BATCH_MIN = 8  # messages: fewer are quicker one by one
 BUCKET_MAX = 256  # filters of one interface of the table
+
+
+class Matches(NamedTuple):
+    """Which interfaces of a table messages match."""
+
+    ends: Any
+    """Those of message i are found[ends[i]:ends[i + 1]]."""
+    found: Any
+    peers: list[Peer]
+    """By interface; the same list while nobody says anything new. A peer may be there twice."""
 
 
 class _Bucket:
@@ -59,7 +71,7 @@ class DataPath:
         self._stale: dict[_Bucket, None] = {}  # with filters in the table that are gone
         self._changes = 0  # since the table was compiled as a whole
         self._evaluations = 0  # since the last change, while there is no table
-        self._peer_of: list[Peer] = []  # by the number of the interface in the table
+        self._peer_of: list[Peer] | None = None  # by the number of the interface in the table
 
     def __len__(self) -> int:
         """How many filters there are, each counted for every peer that said it."""
@@ -84,24 +96,34 @@ class DataPath:
     def peers_of(self, texts: Sequence[bytes]) -> list[list[Peer]]:
         """The same for many messages, which are JSON objects; InvalidValue if one is not. Each
         peer is there once, in an order that depends on nothing but what was said."""
-        if len(texts) < BATCH_MIN or not self._needs_table(len(texts)):
-            return [sorted(self.peers(Message.from_json(text))) for text in texts]
         import pyarrow as pa
 
-        column = pa.array(texts, pa.binary()).view(pa.string())  # the engine looks for bad UTF-8
-        rows = pa.record_batch([column], ["message"])
-        table = self._current()
-        lists = table.forward_batch(rows, json="message", ids=True)
-        if not self._peer_of:
-            self._peer_of = [self._buckets[name].peer for name in table.interfaces]
-        peer_of, found = self._peer_of, lists.values.to_numpy().tolist()
+        # the engine looks for bad UTF-8
+        column = pa.array(texts, pa.binary()).view(pa.string()) if len(texts) >= BATCH_MIN else None
+        matches = self.matches(column) if column is not None else None
+        if matches is None:
+            return [sorted(self.peers(Message.from_json(text))) for text in texts]
+        peer_of, found = matches.peers, matches.found.tolist()
         answers: list[list[Peer]] = []
-        for start, end in pairwise(lists.offsets.to_numpy().tolist()):
+        for start, end in pairwise(matches.ends.tolist()):
             if end <= start + 1:
                 answers.append([peer_of[found[start]]] if start < end else [])
             else:
                 answers.append(list(dict.fromkeys([peer_of[i] for i in found[start:end]])))
         return answers
+
+    def matches(self, column: pa.Array) -> Matches | None:
+        """The same for a column of JSON objects, as numbers; None: it is quicker one by one."""
+        if len(column) < BATCH_MIN or not self._needs_table(len(column)):
+            return None
+        import pyarrow as pa
+
+        table = self._current()
+        rows = pa.record_batch([column], ["message"])
+        lists = table.forward_batch(rows, json="message", ids=True)
+        if self._peer_of is None:
+            self._peer_of = [self._buckets[name].peer for name in table.interfaces]
+        return Matches(lists.offsets.to_numpy(), lists.values.to_numpy(), self._peer_of)
 
     def _needs_table(self, messages: int) -> bool:
         """Is a table worth while for so many more messages?"""
@@ -141,7 +163,7 @@ class DataPath:
     def _note_change(self) -> None:
         self._changes += 1
         self._evaluations = 0
-        self._peer_of = []
+        self._peer_of = None
         if self._filters <= EVALUATED_MAX:
             self._table = None
 

@@ -89,6 +89,8 @@ class Replay(DataSourceReader):
                 note = subscription.next(timeout=left)
             except TimeoutError:
                 break
+            if not note.position:
+                continue  # a best-effort message of now
             positions.append(note.position)
             if microseconds(note.time) <= ending_us:
                 messages.append(Taken.of(note))

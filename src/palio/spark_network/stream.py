@@ -77,10 +77,10 @@ class Intake:
             while True:
                 note = self._subscription.next(timeout=wait)
                 wait = 0.0
-                if note.position <= self.committed:
-                    stale.append(note.position)
-                else:
+                if note.position > self.committed:
                     self._hold(Taken.of(note))
+                elif note.position:  # best-effort messages have none: nobody could give them again
+                    stale.append(note.position)
         except TimeoutError:
             pass
         answer = self._subscription.subscribed

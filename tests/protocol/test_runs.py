@@ -1,0 +1,140 @@
+"""Runs: kernels read and write the frames that Python does, and a broker does the same with them."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from palio.protocol.frames import Frames, Letter, Limits, Publish, letter_frame, word_frame
+from palio.protocol.runs import Run, scan
+from palio.protocol.words import VERSION, Hello, Ping, Subscribe, Word
+from palio.routing import data_path
+from tests.protocol.exchange import Exchange
+
+NUMBERS = st.one_of(
+    st.integers(0, 300), st.integers(2**16 - 3, 2**16 + 3), st.integers(2**32 - 3, 2**63 - 1)
+)
+MESSAGES = st.tuples(
+    NUMBERS,
+    NUMBERS,
+    st.booleans(),
+    st.dictionaries(st.sampled_from("xyz"), st.integers(0, 5), max_size=3),
+    st.binary(max_size=20),
+)
+
+
+def _frame(message: tuple[int, int, bool, dict[str, int], bytes]) -> bytes:
+    number, time, durable, attributes, body = message
+    return letter_frame(Publish(number, time, durable), json.dumps(attributes).encode(), body)
+
+
+@settings(deadline=None)
+@given(st.lists(MESSAGES, min_size=1, max_size=8), st.integers(0, 5))
+def test_a_run_is_what_the_frames_are(
+    messages: list[tuple[int, int, bool, dict[str, int], bytes]], cut: int
+) -> None:
+    data = b"".join(map(_frame, messages))
+    data = data[: len(data) - cut]
+    letters = [item for item in Frames().feed(data) if isinstance(item, Letter)]
+    run, end = scan(data, 0, Limits())
+    alike = 0
+    for letter in letters:
+        if letter.header.durable != letters[0].header.durable:  # type: ignore[union-attr]
+            break
+        alike += 1
+    if not letters:
+        assert run is None
+        return
+    assert isinstance(run, Run)
+    assert len(run) == alike
+    found = [(n, t, run.durable, a, b) for n, t, a, b in run]
+    assert found == [
+        (*msgspec.structs.astuple(x.header), x.attributes, x.body) for x in letters[:alike]
+    ]
+    assert [run[i] for i in range(len(run))] == list(run)
+    column = run.attributes()
+    assert [text.encode() for text in column.to_pylist()] == [x.attributes for x in letters[:alike]]
+    assert end == len(b"".join(map(_frame, messages[:alike])))
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.binary(max_size=120), st.data())
+def test_mutated_frames_end_a_run(noise: bytes, data: st.DataObject) -> None:
+    """Whatever a run holds, Python reads the same there."""
+    good = b"".join(
+        letter_frame(Publish(i, 2**40, False), b'{"x": 1}', b"body") for i in range(100, 104)
+    )
+    mutated = bytearray(good + noise)
+    for _ in range(data.draw(st.integers(0, 3))):
+        mutated[data.draw(st.integers(0, len(mutated) - 1))] = data.draw(st.integers(0, 255))
+    run, end = scan(bytes(mutated), 0, Limits())
+    if run is not None:
+        letters = list(Frames().feed(bytes(mutated[:end])))
+        assert [(x.attributes, x.body) for x in letters if isinstance(x, Letter)] == [
+            entry[2:] for entry in run
+        ]
+        assert len(letters) == len(run)
+
+
+def test_limits_end_a_run() -> None:
+    data = letter_frame(Publish(1, 2, False), b'{"x": 1}', b"body")
+    for limits in (Limits(header=3), Limits(attributes=7), Limits(body=3)):
+        assert scan(data, 0, limits) == (None, 0)
+
+
+def _sent(texts: list[str], whole: bool, credit: int) -> dict[int, list[tuple[object, ...]]]:
+    """What clients get of these messages, sent in one piece or frame by frame."""
+    exchange = Exchange()
+    broker = exchange.add("a", waiting_max=50)
+    wishes = {2: ["x >= 1", "y = 2"], 3: ["x = 3 OR y >= 1"], 4: ["z IS NOT NULL", "x < 2"]}
+    for link, own in {1: [], **wishes}.items():
+        words: list[Word] = [Hello(VERSION, "client", f"client {link}"), Ping(1)]
+        words += [Subscribe(i, wish, credit=credit) for i, wish in enumerate(own, 1)]
+        if link == 4:
+            words.append(Subscribe(9, "x >= 0", group="shared"))
+        broker.open(link, exchange.now_us)
+        broker.receive(link, b"".join(map(word_frame, words)), exchange.now_us)
+    broker.receive(4, word_frame(Subscribe(10, "x >= 0", group="shared")), exchange.now_us)
+    broker.take()
+    frames = [
+        letter_frame(Publish(i, 5, False), text.encode(), b"b" * 40)
+        for i, text in enumerate(texts, 1)
+    ]
+    out: dict[int, bytes] = {}
+    for piece in [b"".join(frames)] if whole else frames:
+        broker.receive(1, piece, exchange.now_us)
+        for link, written in broker.take().writes.items():
+            out[link] = out.get(link, b"") + b"".join(written)
+    return {link: _notes(data) for link, data in out.items()}
+
+
+def _notes(data: bytes) -> list[tuple[object, ...]]:
+    found: list[tuple[object, ...]] = []
+    for item in Frames().feed(data):
+        if isinstance(item, Letter):
+            header = item.header
+            found += [
+                (id, *msgspec.structs.astuple(header)[1:], item.attributes, item.body)
+                for id in header.subscriptions  # type: ignore[union-attr]
+            ]
+        else:
+            found.append((type(item).__name__, item))
+    return sorted(found, key=str)
+
+
+def test_a_broker_does_the_same_with_runs(monkeypatch: object) -> None:
+    rng = np.random.default_rng(7)
+    monkeypatch.setattr(data_path, "EVALUATED_MAX", 0)  # type: ignore[attr-defined]
+    for credit in (1_000_000, 20):
+        texts = [
+            json.dumps({name: int(rng.integers(0, 5)) for name in "xyz" if rng.random() < 0.6})
+            for _ in range(200)
+        ]
+        assert _sent(texts, True, credit) == _sent(texts, False, credit)
+    texts[50] = '{"x": [1]}'
+    texts[51] = '{"x": 1'
+    assert _sent(texts, True, 1_000_000) == _sent(texts, False, 1_000_000)
