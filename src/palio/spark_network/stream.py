@@ -49,16 +49,18 @@ class Messages(InputPartition):
 class Intake:
     """The subscription, and what came and is not committed."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, least: int = 0) -> None:
+        """`least`: of messages that must have room together, as they are one batch."""
         self._options = options
+        # A batch is acknowledged when the next one is planned, so two of them are held.
+        self.credit = max(options.max_messages, least) + options.max_messages + 1
         self._client = options.connect(f"spark-{secrets.token_hex(6)}")
         try:
-            # A batch is acknowledged when the next one is planned, so two of them are held.
             self._subscription = self._client.subscribe(
                 options.predicate,
                 durable=options.durable,
                 since=options.starting_time,
-                credit=2 * options.max_messages + 1,
+                credit=self.credit,
                 full=options.full,
             )
         except BaseException:
@@ -176,14 +178,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             intake.wait_for(position + 1)
         most = self._target if self._target is not None else 1 << 63
         messages = intake.between(position, most)
-        if isinstance(limit, ReadMaxRows):
-            messages = messages[: limit.max_rows]
+        rows = limit.max_rows if isinstance(limit, ReadMaxRows) else intake.credit - 1
+        messages = messages[:rows]  # less than the credit: nothing new could come beside it
         return self._offset(messages[-1].position) if messages else start
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         if start == end:
             return []
         intake = self._open(start)
+        size = end["position"] - start["position"]
+        if size >= intake.credit:  # planned when maxMessages was larger
+            intake.close()
+            self._intake = intake = Intake(self._options, size)
+            intake.commit(start["position"])
         intake.wait_for(end["position"])
         return [
             Messages(part) for part in _parts(intake.between(start["position"], end["position"]))
