@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark.sql.streaming.datasource")
 
+from pyspark import cloudpickle
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import (
     BinaryType,
@@ -133,7 +134,8 @@ class TestColumns:
     )
     def test_nothing_is_cast(self, kind: DataType, value: object, fitted: object) -> None:
         chosen = schema(x=kind)
-        assert Columns(chosen).batch([taken({"x": value})]).to_pylist() == [{"x": fitted}]
+        columns = cloudpickle.loads(cloudpickle.dumps(Columns(chosen)))  # as in a task
+        assert columns.batch([taken({"x": value})]).to_pylist() == [{"x": fitted}]
         if fitted is None:
             with pytest.raises(InvalidValue, match="message 3 of anyone/ann: the attribute 'x'"):
                 Columns(chosen, is_strict=True).batch([taken({"x": value})])

@@ -91,6 +91,9 @@ class Columns:
                     "leave NOT NULL out"
                 )
 
+    def __reduce__(self) -> tuple[type[Columns], tuple[StructType, bool]]:
+        return (Columns, (self._schema, self._is_strict))  # the functions are made again there
+
     @property
     def attributes(self) -> frozenset[str]:
         """The columns that are attributes."""
