@@ -72,7 +72,10 @@ class TestOptions:
             read_options(given, STREAM_READ, "a stream that is read")
 
     def test_names_in_any_case_and_times_in_utc(self) -> None:
-        given = URL | {"STARTINGTIME": "2026-11-01T13:00:00+01:00", "endingtime": "2026-11-01T12:00"}
+        given = URL | {
+            "STARTINGTIME": "2026-11-01T13:00:00+01:00",
+            "endingtime": "2026-11-01T12:00",
+        }
         options = read_options(given, BATCH_READ, "a batch that is read")
         assert options.starting_time == options.ending_time == NOON.timestamp() * 1e6
         assert options.predicate == "TRUE"
@@ -177,7 +180,7 @@ class TestRows:
         assert keys[-1].startswith(b'{"x":6')
 
     def test_sentences(self) -> None:
-        with pytest.raises(InvalidValue, match="beside the column `message`.*'x'"):
+        with pytest.raises(InvalidValue, match=r"beside the column `message`.*'x'"):
             Rows(schema(message=StringType(), x=LongType()))
         with pytest.raises(InvalidValue, match="orderBy names the column 'z'; there are x"):
             Rows(schema(x=LongType()), ("z",))

@@ -70,7 +70,7 @@ _OF_THE_NETWORK: dict[str, tuple[type[DataType], Callable[[Taken], Any]]] = {
     "number": (LongType, lambda taken: taken.number),
     "time": (TimestampType, lambda taken: taken.time),
 }
-_INTEGERS = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
+_INTEGERS: dict[type[DataType], int] = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 _NO_FIT = object()
 
 
@@ -193,7 +193,7 @@ def _arrow(kind: DataType) -> pa.DataType:
 
     if isinstance(kind, TimestampType):
         return pa.timestamp("us", tz="UTC")
-    names = {
+    names: dict[type[DataType], str] = {
         BinaryType: "binary",
         BooleanType: "bool",
         ByteType: "int8",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from pyspark.sql import datasource
 from pyspark.sql.datasource import Filter, In, IsNotNull, Not
@@ -45,13 +46,13 @@ def _constraint(filter: Filter, attributes: frozenset[str]) -> Constraint | None
     """What it asks of one attribute; None: it must be left to Spark."""
     is_negated = isinstance(filter, Not)
     inner = filter.child if isinstance(filter, Not) else filter
-    path = getattr(inner, "attribute", ())
+    path: tuple[str, ...] = getattr(inner, "attribute", ())
     if len(path) != 1 or path[0] not in attributes:
         return None
     if isinstance(inner, IsNotNull):
         return None if is_negated else Constraint(path[0], Op.ANY)
-    value = getattr(inner, "value", None)
-    values = value if isinstance(inner, In) else (value,)
+    value: Any = getattr(inner, "value", None)
+    values: tuple[Any, ...] = value if isinstance(inner, In) else (value,)
     if not all(isinstance(v, bool | int | float | str | datetime) and v == v for v in values):
         return None
     try:

@@ -78,9 +78,7 @@ class Replay(DataSourceReader):
             full=self._options.full,
         )
 
-    def _pieces(
-        self, subscription: blocking.Subscription, ending_us: int
-    ) -> Iterator[list[Taken]]:
+    def _pieces(self, subscription: blocking.Subscription, ending_us: int) -> Iterator[list[Taken]]:
         messages: list[Taken] = []
         positions: list[int] = []
         until = time.monotonic() + self._options.quiet

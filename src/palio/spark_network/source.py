@@ -42,7 +42,9 @@ class PalioSource(DataSource):
         from palio.spark_network.options import STREAM_READ, read_options
         from palio.spark_network.stream import StreamReader
 
-        return StreamReader(read_options(self.options, STREAM_READ, "a stream that is read"), schema)
+        return StreamReader(
+            read_options(self.options, STREAM_READ, "a stream that is read"), schema
+        )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from palio.spark_network.options import WRITE, read_options
