@@ -46,6 +46,49 @@ def test_one_broker() -> None:
     assert bob.heard(Published)[-1] == Published(last)
 
 
+def test_an_answer_tells_where_a_queue_begins_and_ends() -> None:
+    exchange = Exchange()
+    exchange.add("a")
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    first = ann.session.subscribe("x > 0", durable="all")
+    exchange.run()
+    made = ann.session.subscribed(first)
+    assert made is not None
+    assert (made.position, made.last) == (0, 0)
+    for x in range(1, 6):
+        bob.publish({"x": x})
+        if x == 2:
+            exchange.run()  # the client acknowledges what it gets
+            exchange.disconnect(ann)
+    exchange.run()
+    again = bob.session.subscribe("x > 0", durable="all")
+    exchange.run()
+    assert bob.session.subscribed(again) == Subscribed(again, 2, 5, made.version)
+    bob.session.unsubscribe(again, forget=True)
+    exchange.advance(1000)
+    anew = bob.session.subscribe("x > 0", durable="all")
+    exchange.run()
+    answer = bob.session.subscribed(anew)
+    assert answer is not None
+    assert answer.version > made.version
+
+
+def test_a_name_is_used_again_before_it_is_safe_that_it_was_forgotten() -> None:
+    exchange = Exchange()
+    exchange.add("a")
+    ann = exchange.client("a", "ann")
+    first = ann.session.subscribe("x > 0", durable="all")
+    exchange.run()
+    exchange.advance(1000)
+    ann.session.unsubscribe(first, forget=True)
+    again = ann.session.subscribe("x > 1", durable="all")
+    exchange.run()
+    ann.publish({"x": 2})
+    exchange.run()
+    assert ann.heard(Ended) == []
+    assert ann.got(again) == [{"x": 2}]
+
+
 @pytest.mark.parametrize("routing", WAYS)
 @pytest.mark.parametrize("durable", [False, True])
 def test_messages_find_all_who_want_them(routing: str, durable: bool) -> None:

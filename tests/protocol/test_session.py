@@ -138,6 +138,26 @@ class TestPublishing:
         second.receive(word_frame(words.Welcome(words.VERSION, "b", published=1003)), 500)
         assert second.publish(b"{}", b"", 0) == 1004
 
+    def test_numbers_that_a_program_repeats(self) -> None:
+        session = Session("c", first=11)
+        session.opened(500)
+        session.receive(word_frame(words.Welcome(words.VERSION, "b", published=12)), 500)
+        session.take()
+        assert [session.publish(b"{}", b"", 0) for _ in range(4)] == [11, 12, 13, 14]
+        sent = said(session)
+        assert [letter.header.number for letter in sent] == [13, 14]  # type: ignore[attr-defined]
+        assert (session.is_unstored(12), session.is_unstored(13), session.unstored) == (
+            False,
+            True,
+            2,
+        )
+        session.closed()
+        session.opened(600)
+        session.receive(word_frame(words.Welcome(words.VERSION, "b", published=20)), 600)
+        assert session.unstored == 0
+        assert session.publish(b"{}", b"", 0) == 15  # it goes on with its own numbers
+        assert session.unstored == 0
+
     def test_nothing_before_the_first_welcome(self) -> None:
         with pytest.raises(NetworkError, match="Welcome"):
             Session("c").publish(b"{}", b"", 0)

@@ -37,7 +37,7 @@ from palio.net.subscription import Note as AsyncNote
 from palio.net.subscription import Subscription as AsyncSubscription
 from palio.net.subscription import Watch as AsyncWatch
 from palio.protocol.session import Settings
-from palio.protocol.words import Explained, Place
+from palio.protocol.words import Explained, Place, Subscribed
 from palio.routing.patterns.pattern import Pattern
 
 __all__ = ["Client", "Note", "Subscription", "Watch", "connect"]
@@ -59,6 +59,7 @@ def connect(
     wait: float = 0.0,
     max_wait: float = 60.0,
     settings: Settings | None = None,
+    first: int | None = None,
 ) -> Client:
     """An open client of the broker at `url`; the arguments are those of `palio.connect`."""
     client = asynchronous.connect(
@@ -70,6 +71,7 @@ def connect(
         wait=wait,
         max_wait=max_wait,
         settings=settings,
+        first=first,
     )
     loop = _Loop()
     try:
@@ -248,8 +250,19 @@ def _left(deadline: float) -> float:
 class Subscription(_Incoming[Note]):
     """Notes of the messages that a predicate selects."""
 
+    _source: AsyncSubscription
+
     def _make(self, item: AsyncNote) -> Note:
         return Note(item, self._loop)
+
+    @property
+    def subscribed(self) -> Subscribed | None:
+        """What the broker said last when it took it: where its queue begins and ends, its version."""
+        return self._source.subscribed
+
+    def acknowledge(self, positions: Iterable[int]) -> None:
+        """Say of many notes at once that they are dealt with."""
+        self._loop.call(self._source.acknowledge(positions))
 
 
 class Watch(_Incoming[list[Note]]):

@@ -87,7 +87,10 @@ class BrokerConnection(asyncio.Protocol):
         self._is_finishing = True
         self.resume_reading()
         if self._transport.can_write_eof():  # not with TLS
-            self._transport.write_eof()
+            try:
+                self._transport.write_eof()
+            except OSError:  # the other end is gone already; the loop has yet to hear it
+                self._transport.abort()
         loop = asyncio.get_running_loop()
         timers = [loop.call_later(_LINGER_S, self._close), loop.call_later(wait_s, self.abort)]
         self.closed.add_done_callback(lambda _: _cancel(timers))

@@ -62,6 +62,7 @@ def connect(
     wait: float = 0.0,
     max_wait: float = 60.0,
     settings: Settings | None = None,
+    first: int | None = None,
 ) -> Client:
     """A client of the broker at `url`; use it in `async with`, or `await` it and close it.
 
@@ -72,11 +73,16 @@ def connect(
     certificate  with palios://: files of the client's own certificate and key
     wait         seconds to keep trying when no broker answers at first
     max_wait     seconds after which what waits for the broker raises Unreachable
+    first        the number of its first message: for a program that publishes the same messages in
+                 the same order again after a crash, under the same name; those that the broker has
+                 are not sent again (default: numbers that were never used)
     """
     address = parse_address(url)
     if token is not None and not address.is_secure and not _is_local(address):
         log.warning("the token for %s travels in the clear; use palios://", address)
-    session = Session(name or f"client-{secrets.token_hex(6)}", token or "", settings)
+    if first is not None and name is None:
+        raise InvalidValue("`first` needs the name under which the numbers go on: name=...")
+    session = Session(name or f"client-{secrets.token_hex(6)}", token or "", settings, first)
     connection = Connection(address, session, tls_context(address, tls, certificate), max_wait)
     return Client(connection, wait)
 
@@ -184,7 +190,7 @@ class Client:
             await connection.room(durable)
         number = self._session.publish(text, body, time.time_ns() // 1000, durable)
         connection.touch()
-        if durable:
+        if durable and self._session.is_unstored(number):
             await connection.acknowledgements.wait(number)
         return number
 

@@ -7,6 +7,7 @@ is, or when nobody refers to them or to one of their notes any more.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -14,7 +15,7 @@ from palio.errors import RefusedByBroker, SubscriptionEnded
 from palio.net.connection import Connection
 from palio.net.inbox import Ended, Inbox
 from palio.net.notes import Received
-from palio.protocol.words import Item
+from palio.protocol.words import Item, Subscribed
 
 log = logging.getLogger("palio.client")
 
@@ -194,6 +195,18 @@ class Subscription(_Incoming[Note]):
         if not note.position:
             self._consume()
         return note
+
+    @property
+    def subscribed(self) -> Subscribed | None:
+        """What the broker said last when it took it: where its queue begins and ends, its version."""
+        return self._connection.session.subscribed(self._id)
+
+    async def acknowledge(self, positions: Iterable[int]) -> None:
+        """Say of many notes at once that they are dealt with."""
+        self._check_open()
+        for position in positions:
+            self._connection.session.acknowledge(self._id, position)
+        self._connection.touch()
 
     def _acknowledge(self, position: int) -> None:
         self._check_open()

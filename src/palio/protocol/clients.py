@@ -87,8 +87,8 @@ class Clients:
         self.explaining = Explaining(broker)
         self._clients: dict[int, _Client] = {}
         self._publishers: dict[str, Link] = {}
-        self._awaiting: dict[str, list[tuple[int, int, int]]] = {}
-        """Durable subscriptions that are not safe yet: link, id and position of who waits."""
+        self._awaiting: dict[str, list[tuple[int, int]]] = {}
+        """Durable subscriptions that are not safe yet: who waits for an answer, link and id."""
         self._leaving: dict[tuple[str, int], list[tuple[int, int]]] = {}
         """Name and version of those whose end is not safe yet: link and id of who waits."""
         self._quench_us: int | None = None
@@ -311,9 +311,9 @@ class Clients:
         )
         position = broker.deposit.attach(name, (link, word.id), _positive(word.credit))
         if name in self._awaiting:
-            self._awaiting[name].append((link, word.id, position))
+            self._awaiting[name].append((link, word.id))
         else:
-            broker.output.say(link, Subscribed(word.id, position))
+            self._confirm(link, word.id, name, position)
         self._quench_soon()
 
     def _create(self, name: str, durable: Durable, full: Full) -> None:
@@ -328,10 +328,14 @@ class Clients:
         if durable is None:
             return
         self._broker.landscape.set_durable(name, durable)
-        for link, id, position in self._awaiting.pop(name, ()):
+        for link, id in self._awaiting.pop(name, ()):
             client = self._clients.get(link)
             if client is not None and client.durable.get(id) == name:
-                self._broker.output.say(link, Subscribed(id, position))
+                self._confirm(link, id, name, 0)
+
+    def _confirm(self, link: int, id: int, name: str, position: int) -> None:
+        last, version = self._broker.deposit.last_position(name), self.durables[name].version
+        self._broker.output.say(link, Subscribed(id, position, last, version))
 
     def ended(self, ended: outgoing.Ended) -> None:
         """A durable subscription has ended for good, and that is safe: now everybody is told."""

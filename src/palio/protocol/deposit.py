@@ -343,6 +343,11 @@ class Deposit:
         self._ready[queue] = None
         return queue.line.lowest() - 1
 
+    def last_position(self, name: str) -> int:
+        """Of the newest message in the queue of a subscription here."""
+        queue = self._vault.known[self.broker, name].destination
+        return queue.line.next - 1
+
     def detach(self, consumer: Hashable) -> None:
         """A client left; what it has not acknowledged goes to others, or waits."""
         queue = self._consumers.pop(consumer, None)

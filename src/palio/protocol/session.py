@@ -64,7 +64,10 @@ class Settings(msgspec.Struct, frozen=True):
 class Session:
     """The client's end, whatever the connection under it does."""
 
-    def __init__(self, name: str, token: str = "", settings: Settings | None = None) -> None:
+    def __init__(
+        self, name: str, token: str = "", settings: Settings | None = None, first: int | None = None
+    ) -> None:
+        """`first` number of a client that publishes the same again: what is stored is not sent."""
         self.name = name
         self.settings = settings or Settings()
         self.welcome: words.Welcome | None = None
@@ -76,7 +79,8 @@ class Session:
         self._frames = Frames(self.settings.limits)
         self._out: list[bytes] = []
         self._ids = count(1)
-        self._number = 0
+        self._first = first
+        self._number = 0 if first is None else first - 1
         self._outbox = Outbox(self.settings.outbox_messages_max, self.settings.outbox_bytes_max)
         self._subscriptions: dict[int, Standing] = {}
         self._due: set[int] = set()
@@ -156,13 +160,11 @@ class Session:
         if self._keepalive_us and late_us > self._keepalive_us // 3:
             self._heard_us += late_us
         if self._state is OPENING and now_us >= self._heard_us + self.settings.handshake_us_max:
-            patience = self.settings.handshake_us_max / 1e6
-            return [self._end(f"the broker said no Welcome within {patience:g} s")]
+            return [self._end(f"no Welcome within {self.settings.handshake_us_max / 1e6:g} s")]
         if self._state is not READY or not self._keepalive_us:
             return []
         if now_us >= self._heard_us + self._keepalive_us:
-            silence = self._keepalive_us / 1e6
-            return [self._end(f"the broker was silent for {silence:g} s")]
+            return [self._end(f"the broker was silent for {self._keepalive_us / 1e6:g} s")]
         if now_us >= self._ping_us:
             self._say(words.Ping(now_us))
             self._ping_us = now_us + self._keepalive_us // 3
@@ -213,6 +215,8 @@ class Session:
                 "look at `has_room` first"
             )
         self._number = number = self._number + 1
+        if durable and not self.is_unstored(number):
+            return number  # an earlier client with this name and these numbers had it stored
         frame = letter_frame(Publish(number, now_us, durable), attributes, body)
         if durable:
             self._outbox.add(number, frame)
@@ -278,6 +282,11 @@ class Session:
         """Is it there, and not about to end?"""
         subscription = self._subscriptions.get(id)
         return subscription is not None and not subscription.is_leaving
+
+    def subscribed(self, id: int) -> words.Subscribed | None:
+        """What the broker said last when it took this subscription; None: nothing yet."""
+        subscription = self._subscriptions.get(id)
+        return None if subscription is None else subscription.subscribed
 
     def acknowledge(self, id: int, position: int) -> None:
         """The application is done with a message. Too late once the subscription has ended."""
@@ -364,10 +373,11 @@ class Session:
 
     def _begin(self, welcome: words.Welcome, now_us: int, happenings: list[Happening]) -> None:
         """Say everything that the broker must know on a new connection."""
-        # The clock lets numbers grow over restarts of a client that keeps its name, also those of
-        # best-effort messages, which no broker remembers.
-        start = now_us if self.welcome is None else self._number
-        self._number = max(self._number, welcome.published, start)
+        if self._first is None:
+            # The clock lets numbers grow over restarts of a client that keeps its name, also those
+            # of best-effort messages, which no broker remembers.
+            start = now_us if self.welcome is None else self._number
+            self._number = max(self._number, welcome.published, start)
         self.welcome = welcome
         self._keepalive_us = welcome.keepalive_us
         self._ping_us = now_us + welcome.keepalive_us // 3
@@ -390,8 +400,7 @@ class Session:
     def _take_letter(self, letter: Letter, happenings: list[Happening]) -> None:
         header = letter.header
         if type(header) is not Deliver:
-            name = type(header).__name__
-            happenings.append(self._end(f"a frame {name} is not for clients"))
+            happenings.append(self._end(f"a frame {type(header).__name__} is not for clients"))
             return
         for id in header.subscriptions:
             subscription = self._subscriptions.get(id)
@@ -421,6 +430,7 @@ class Session:
                 self._wanted = _parse_wanted(text) if self._quench is not None else None
             case words.Subscribed(id):
                 if id in self._subscriptions:
+                    self._subscriptions[id].subscribed = word
                     happenings.append(word)
             case words.Unsubscribed(id) | words.Ended(id):
                 if self._end_wish(id):
@@ -436,8 +446,7 @@ class Session:
             case words.Bye(reason):
                 happenings.append(self._end(reason, is_said=True))
             case _:
-                name = type(word).__name__
-                happenings.append(self._end(f"the word {name} is not for clients"))
+                happenings.append(self._end(f"{type(word).__name__} is not for clients"))
 
     # ---- what we say
 

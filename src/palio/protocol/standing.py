@@ -21,7 +21,16 @@ from palio.protocol.receipts import Receipts
 class Standing:
     """What is kept of one subscription."""
 
-    __slots__ = ("_allowed", "_receipts", "_waiting", "_word", "forget", "is_held", "is_leaving")
+    __slots__ = (
+        "_allowed",
+        "_receipts",
+        "_waiting",
+        "_word",
+        "forget",
+        "is_held",
+        "is_leaving",
+        "subscribed",
+    )
 
     def __init__(self, word: words.Subscribe, receipts_max: int) -> None:
         memory = max(receipts_max, 4 * word.credit)
@@ -33,6 +42,8 @@ class Standing:
         """The broker has yet to be asked: it is about to forget one of the same name."""
         self.is_leaving = False
         self.forget = False
+        self.subscribed: words.Subscribed | None = None
+        """The broker's last answer."""
 
     @property
     def durable(self) -> str:

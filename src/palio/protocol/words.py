@@ -179,6 +179,10 @@ class Subscribed(_Word, frozen=True):
     id: Number
     position: Number = 0
     """Of the last message of a durable subscription that was acknowledged."""
+    last: Number = 0
+    """Of the last message that waits in its queue now."""
+    version: Number = 0
+    """Of the durable subscription: another one means that it was made anew, and counts anew."""
 
 
 class Unsubscribed(_Word, frozen=True):

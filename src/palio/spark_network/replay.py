@@ -1,0 +1,108 @@
+"""A batch of what was published: a durable subscription that starts in the past, read to its end.
+
+    startingTime ─────────────────── endingTime (default: when the query was planned) ── now
+        stored at its first broker then or later         published then or earlier
+
+No broker knows of all others what they still have to send. So the end is: no message of that time
+came for `quiet` seconds. Each attempt of the task makes the subscription anew, and forgets it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+
+from palio.errors import PalioError
+from palio.net import blocking
+from palio.net.notes import microseconds
+from palio.spark_network.columns import Columns, Taken
+from palio.spark_network.options import Options
+from palio.spark_network.pushdown import narrowed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CREDIT = 8192
+BATCH_ROWS = 4096
+
+
+@dataclass
+class Span(InputPartition):
+    """What is asked for. It is one: a subscription has one queue."""
+
+    name: str
+    predicate: str
+    starting_us: int
+    ending_us: int
+
+
+class Replay(DataSourceReader):
+    """`pushFilters` and `partitions` run on the driver, `read` in a task."""
+
+    def __init__(self, options: Options, schema: Any) -> None:
+        self._options = options
+        self._columns = Columns(schema, options.is_strict)
+        self._predicate = options.predicate
+
+    def partitions(self) -> list[InputPartition]:
+        options = self._options
+        now_us = time.time_ns() // 1000
+        ending_us = now_us if options.ending_time is None else options.ending_time
+        name = f"spark-replay-{secrets.token_hex(8)}"
+        return [Span(name, self._predicate, options.starting_time or 0, ending_us)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Span)
+        with self._options.connect(f"{partition.name}-{secrets.token_hex(4)}") as client:
+            self._subscribe(client, partition).close(forget=True)  # of an attempt that failed
+            subscription = self._subscribe(client, partition)
+            try:
+                for messages in self._pieces(subscription, partition.ending_us):
+                    yield self._columns.batch(messages)
+            finally:
+                with suppress(PalioError):
+                    subscription.close(forget=True)
+
+    def _subscribe(self, client: blocking.Client, span: Span) -> blocking.Subscription:
+        return client.subscribe(
+            span.predicate,
+            durable=span.name,
+            since=span.starting_us,
+            credit=CREDIT,
+            full=self._options.full,
+        )
+
+    def _pieces(self, subscription: blocking.Subscription, ending_us: int) -> Iterator[list[Taken]]:
+        messages: list[Taken] = []
+        positions: list[int] = []
+        until = time.monotonic() + self._options.quiet
+        while (left := until - time.monotonic()) > 0:
+            try:
+                note = subscription.next(timeout=left)
+            except TimeoutError:
+                break
+            if not note.position:
+                continue  # a best-effort message of now
+            positions.append(note.position)
+            if microseconds(note.time) <= ending_us:
+                messages.append(Taken.of(note))
+                until = time.monotonic() + self._options.quiet
+            if len(positions) >= BATCH_ROWS:
+                subscription.acknowledge(positions)
+                yield messages
+                messages, positions = [], []
+        yield messages
+
+
+class PushingReplay(Replay):
+    """Spark refuses a reader with `pushFilters` where pushing down is switched off."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        self._predicate = narrowed(self._predicate, filters, self._columns.attributes)
+        return filters
