@@ -9,7 +9,8 @@
 - **order**: messages of one publisher come out of a queue in order, if one client has it to itself.
 - **lost**, once all is healed and quiet: a durable subscription that blocks has got every durable
   message that was acknowledged, matches, and was published when the subscription was known to be
-  there (or after its start time, if that was asked for). And of the probes, which are published
+  there (or after its start time, if that was asked for); not so a group that a member has ever
+  forgotten, since nobody knows when the others were told. And of the probes, which are published
   after that, every live subscription too has got each that matches, exactly once; a group as a whole.
 """
 
@@ -28,10 +29,10 @@ class Judge:
         self._losing = losing
         self.publications: dict[tuple[str, int], Publication] = {}
         self.desks: dict[str, Desk] = {}
-        self.over: list[Desk] = []
         self.deliveries = 0
         self.due = 0
         self._is_probing = False
+        self._forgotten_groups: set[str] = set()
         self._unacknowledged: dict[str, dict[int, Publication]] = {}
 
     # ---- what happens
@@ -85,9 +86,8 @@ class Judge:
 
     def ended(self, want: Want) -> None:
         desk = self.desks.pop(want.desk, None)
-        if desk is not None:
-            desk.is_over = True
-            self.over.append(desk)
+        if desk is not None and want.group:
+            self._forgotten_groups.add(want.desk)
 
     def arrived(self, client: str, want: Want, home: str, arrival: Arrival, now_us: int) -> None:
         desk = self._desk(client, arrival.id, want, home)
@@ -157,6 +157,7 @@ class Judge:
 
     def check_lost(self) -> None:
         """All is quiet: what is not there by now never comes."""
+        self.due = 0
         for desk in self.desks.values():
             for key, found in self.publications.items():
                 if desk.predicate.matches(found.message) and self._is_due(desk, found):
@@ -169,8 +170,6 @@ class Judge:
             return bool(desk.members) and desk.subscribed_us is not None
         if not desk.want.durable or not found.sending.durable or desk.from_us is None:
             return False
-        return (
-            desk.want.full not in self._losing
-            and found.acknowledged_us is not None
-            and found.time_us >= desk.from_us
-        )
+        if desk.want.full in self._losing or desk.want.desk in self._forgotten_groups:
+            return False
+        return found.acknowledged_us is not None and found.time_us >= desk.from_us

@@ -71,7 +71,6 @@ class Desk:
         """The same, as it was asked for the last time before it was known to be there."""
         self.subscribed_us: int | None = None
         """When somebody was told that it is there."""
-        self.is_over = False
         self.members: dict[str, int] = {}
         """Clients, with the id in their session."""
         self.receipts: dict[tuple[str, int], list[Receipt]] = {}
