@@ -208,6 +208,11 @@ def test_a_pack_is_stored_as_the_frames_that_came() -> None:
     noise = letter_frame(Publish(0, 0, False), b"{}", b"")
     run, _ = scan(noise + frames, len(noise), kept._ANY)
     assert run is not None
+    assert run.alone() is run
+    rest, _ = scan(frames + bytes(1000), 0, kept._ANY)
+    assert rest is not None
+    assert list(rest.alone()) == letters
+    assert rest.alone().bytes == frames
     stored = to_bytes(Pack(ANN, 5, run))
     assert frames in stored
     again = from_bytes(stored)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from palio.protocol import kept
 from palio.protocol.broker import Broker
-from palio.protocol.frames import Frames, Letter, Limits, Publish, letter_frame, word_frame
+from palio.protocol.frames import Deliver, Frames, Letter, Limits, Publish, letter_frame, word_frame
 from palio.protocol.runs import Run, scan
 from palio.protocol.words import VERSION, Hello, Ping, Published, Subscribe, Word
 from palio.routing import data_path
@@ -158,3 +158,24 @@ def test_a_broker_does_the_same_with_runs(monkeypatch: pytest.MonkeyPatch, durab
     texts[50] = '{"x": [1]}'
     texts[51] = '{"x": 1'
     assert _sent(texts, True, 10**6, durable) == _sent(texts, False, 10**6, durable)
+
+
+def test_durable_messages_come_live_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some come by themselves and some in runs; live subscriptions get them in one order."""
+    monkeypatch.setattr(data_path, "EVALUATED_MAX", 0)
+    exchange = Exchange()
+    broker = exchange.add("a")
+    for link in (1, 2):
+        broker.open(link, exchange.now_us)
+        broker.receive(link, word_frame(Hello(VERSION, "client", str(link))), exchange.now_us)
+    wishes = [Subscribe(1, "x >= 0", credit=1000), Subscribe(2, "x >= 0", durable="q", credit=1000)]
+    broker.receive(2, b"".join(map(word_frame, wishes)), exchange.now_us)
+    _settle(broker, exchange.now_us)
+    frames = [letter_frame(Publish(i, 5, True), b'{"x": 1}', bytes(40)) for i in range(1, 301)]
+    for piece in ([frames[0]], frames[1:150], [frames[150]], frames[151:]):
+        broker.receive(1, b"".join(piece), exchange.now_us)
+    data = b"".join(data for link, data in _settle(broker, exchange.now_us) if link == 2)
+    headers = [item.header for item in Frames().feed(data) if isinstance(item, Letter)]
+    for id in (1, 2):
+        numbers = [h.number for h in headers if isinstance(h, Deliver) and h.subscriptions == (id,)]
+        assert numbers == list(range(1, 301))
