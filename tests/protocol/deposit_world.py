@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from palio.protocol.bounds import Bounds
 from palio.protocol.deposit import Deposit
-from palio.protocol.frames import Carry, Target
+from palio.protocol.frames import Carry, Limits, Publish, Target, letter_frame
 from palio.protocol.known import Matching, fact_decoder
 from palio.protocol.outgoing import Outgoing
 from palio.protocol.queues import Full
-from palio.protocol.runs import Publication
+from palio.protocol.runs import Publication, Run, scan
 from palio.protocol.vault import PREFIX
 from palio.protocol.words import Durable, Got
 
@@ -25,6 +26,15 @@ from .memory_store import MemoryStore
 
 SECOND_US = 1_000_000
 Message = tuple[str, int]  # publisher, number
+
+
+def run_of(letters: Sequence[Publication]) -> Run:
+    """The letters as they come from a connection."""
+    data = b"".join(letter_frame(Publish(n, t, True), text, body) for n, t, text, body in letters)
+    run, end = scan(data, 0, Limits())
+    assert run is not None
+    assert end == len(data)
+    return run
 
 
 def selects(predicate: str, x: int) -> bool:
@@ -194,7 +204,8 @@ class World:
                 for letter in batch
             ]
             before = deposit.statistics().duplicates
-            taken = deposit.publish(publisher.name, batch, keys, self.now_us)
+            offered = run_of(batch) if self.random.random() < 0.5 else batch
+            taken = deposit.publish(publisher.name, offered, keys, self.now_us)
             new = taken - (deposit.statistics().duplicates - before)
             for letter in batch[taken - new : taken]:
                 publisher.stored[letter[0]] = self.now_us

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from palio.protocol import kept
 from palio.protocol.bounds import Bounds
 from palio.protocol.queues import Full
 
@@ -26,6 +27,11 @@ BOUNDS = {
         retention_us=2 * SECOND_US, lazy_us=SECOND_US // 5, sweep_us=SECOND_US // 2
     ),
 }
+
+
+@pytest.fixture(autouse=True)
+def small_packs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "PACK_MIN", 3)
 
 
 def play(world: World, steps: int) -> None:

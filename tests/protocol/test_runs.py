@@ -6,12 +6,15 @@ import json
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palio.protocol.frames import Frames, Letter, Limits, Publish, letter_frame, word_frame
+from palio.protocol import kept
+from palio.protocol.broker import Broker
+from palio.protocol.frames import Deliver, Frames, Letter, Limits, Publish, letter_frame, word_frame
 from palio.protocol.runs import Run, scan
-from palio.protocol.words import VERSION, Hello, Ping, Subscribe, Word
+from palio.protocol.words import VERSION, Hello, Ping, Published, Subscribe, Word
 from palio.routing import data_path
 from tests.protocol.exchange import Exchange, network
 
@@ -86,7 +89,9 @@ def test_limits_end_a_run() -> None:
         assert scan(data, 0, limits) == (None, 0)
 
 
-def _sent(texts: list[str], whole: bool, credit: int) -> dict[int, list[tuple[object, ...]]]:
+def _sent(
+    texts: list[str], whole: bool, credit: int, durable: bool = False
+) -> dict[int, list[tuple[object, ...]]]:
     """What clients get of these messages, sent in one piece or frame by frame."""
     exchange = Exchange()
     broker = exchange.add("a", waiting_max=50)
@@ -96,20 +101,33 @@ def _sent(texts: list[str], whole: bool, credit: int) -> dict[int, list[tuple[ob
         words += [Subscribe(i, wish, credit=credit) for i, wish in enumerate(own, 1)]
         if link == 4:
             words.append(Subscribe(9, "x >= 0", group="shared"))
+        if link != 1:
+            words.append(Subscribe(11, "y >= 1 OR z = 0", durable=f"queue {link}", credit=credit))
         broker.open(link, exchange.now_us)
         broker.receive(link, b"".join(map(word_frame, words)), exchange.now_us)
     broker.receive(4, word_frame(Subscribe(10, "x >= 0", group="shared")), exchange.now_us)
-    broker.take()
+    _settle(broker, exchange.now_us)
     frames = [
-        letter_frame(Publish(i, 5, False), text.encode(), b"b" * 40)
+        letter_frame(Publish(i, 5, durable), text.encode(), b"b" * 40)
         for i, text in enumerate(texts, 1)
     ]
     out: dict[int, bytes] = {}
     for piece in [b"".join(frames)] if whole else frames:
         broker.receive(1, piece, exchange.now_us)
-        for link, written in broker.take().writes.items():
-            out[link] = out.get(link, b"") + b"".join(written)
+        for link, written in _settle(broker, exchange.now_us):
+            out[link] = out.get(link, b"") + written
     return {link: _notes(data) for link, data in out.items()}
+
+
+def _settle(broker: Broker, now_us: int) -> list[tuple[int, bytes]]:
+    """What is written until nothing is to be committed."""
+    found: list[tuple[int, bytes]] = []
+    while True:
+        effects = broker.take()
+        found += [(link, b"".join(data)) for link, data in effects.writes.items()]
+        if effects.commit is None:
+            return found
+        broker.committed(effects.commit, now_us)
 
 
 def _notes(data: bytes) -> list[tuple[object, ...]]:
@@ -121,23 +139,46 @@ def _notes(data: bytes) -> list[tuple[object, ...]]:
                 (id, *msgspec.structs.astuple(header)[1:], item.attributes, item.body)
                 for id in header.subscriptions  # type: ignore[union-attr]
             ]
-        else:
+        elif not isinstance(item, Published):  # as often as there are commits
             found.append((type(item).__name__, item))
     return sorted(found, key=str)
 
 
-def test_a_broker_does_the_same_with_runs(monkeypatch: object) -> None:
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_broker_does_the_same_with_runs(monkeypatch: pytest.MonkeyPatch, durable: bool) -> None:
     rng = np.random.default_rng(7)
-    monkeypatch.setattr(data_path, "EVALUATED_MAX", 0)  # type: ignore[attr-defined]
+    monkeypatch.setattr(data_path, "EVALUATED_MAX", 0)
+    monkeypatch.setattr(kept, "PACK_MIN", 20)
     for credit in (1_000_000, 20):
         texts = [
             json.dumps({name: int(rng.integers(0, 5)) for name in "xyz" if rng.random() < 0.6})
             for _ in range(200)
         ]
-        assert _sent(texts, True, credit) == _sent(texts, False, credit)
+        assert _sent(texts, True, credit, durable) == _sent(texts, False, credit, durable)
     texts[50] = '{"x": [1]}'
     texts[51] = '{"x": 1'
-    assert _sent(texts, True, 1_000_000) == _sent(texts, False, 1_000_000)
+    assert _sent(texts, True, 10**6, durable) == _sent(texts, False, 10**6, durable)
+
+
+def test_durable_messages_come_live_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some come by themselves and some in runs; live subscriptions get them in one order."""
+    monkeypatch.setattr(data_path, "EVALUATED_MAX", 0)
+    exchange = Exchange()
+    broker = exchange.add("a")
+    for link in (1, 2):
+        broker.open(link, exchange.now_us)
+        broker.receive(link, word_frame(Hello(VERSION, "client", str(link))), exchange.now_us)
+    wishes = [Subscribe(1, "x >= 0", credit=1000), Subscribe(2, "x >= 0", durable="q", credit=1000)]
+    broker.receive(2, b"".join(map(word_frame, wishes)), exchange.now_us)
+    _settle(broker, exchange.now_us)
+    frames = [letter_frame(Publish(i, 5, True), b'{"x": 1}', bytes(40)) for i in range(1, 301)]
+    for piece in ([frames[0]], frames[1:150], [frames[150]], frames[151:]):
+        broker.receive(1, b"".join(piece), exchange.now_us)
+    data = b"".join(data for link, data in _settle(broker, exchange.now_us) if link == 2)
+    headers = [item.header for item in Frames().feed(data) if isinstance(item, Letter)]
+    for id in (1, 2):
+        numbers = [h.number for h in headers if isinstance(h, Deliver) and h.subscriptions == (id,)]
+        assert numbers == list(range(1, 301))
 
 
 def test_runs_travel_to_other_brokers() -> None:

@@ -82,7 +82,7 @@ class _StoredPack(msgspec.Struct, frozen=True, gc=False):
 def keep(publisher: str, stored: int, found: Iterable[Publication] | Run) -> list[Message] | Pack:
     """Messages that were published here."""
     if isinstance(found, Run) and len(found) >= PACK_MIN:
-        return Pack(publisher, stored, found)
+        return Pack(publisher, stored, found.alone())
     return messages_of(publisher, stored, found)
 
 

@@ -59,6 +59,15 @@ class Run:
         """The frames that it was read from."""
         return self.bytes[self.begin : int(self.rows[-1, END])]
 
+    def alone(self) -> Run:
+        """The same without what came with it, if that is more than the run itself."""
+        end = int(self.rows[-1, END])
+        if 2 * (end - self.begin) >= len(self.bytes):
+            return self
+        data, rows = self.frames(), self.rows.copy()
+        rows[:, TEXT:] -= self.begin
+        return Run(data, 0, np.frombuffer(data, np.uint8), rows)
+
     def attributes(self) -> pa.Array:
         """A column of JSON objects."""
         rows = self.rows

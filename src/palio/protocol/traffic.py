@@ -112,9 +112,9 @@ class Traffic:
     def _publish(self, link: Link, letters: list[Publication] | Run, durable: bool) -> None:
         if link.is_bound:
             letters = [letter for letter in letters if self._may_publish(link, letter)]
-        if durable:
+        if durable and letters:
             self._gather(link.publisher, letters)
-        else:
+        elif letters:
             self._live += _parcels(link.publisher, letters, durable=False)
 
     def _gather(self, publisher: str, letters: list[Publication] | Run) -> None:
@@ -195,7 +195,8 @@ class Traffic:
             try:
                 self._store(durable)
             except InvalidValue:
-                self._store([_Lot(name, self._valid(name, own)) for name, own in durable])
+                valid = [_Lot(name, self._valid(name, own)) for name, own in durable]
+                self._store([lot for lot in valid if lot.letters])
 
     def _may_publish(self, link: Link, letter: Publication) -> bool:
         assert link.identity is not None
@@ -290,7 +291,8 @@ class Traffic:
                 continue
             before = deposit.taken_number(publisher)
             taken = deposit.publish(publisher, letters, matches, self._broker.now_us)
-            self._stored.append(_Lot(publisher, _new(letters, before, taken)))
+            if new := _new(letters, before, taken):
+                self._stored.append(_Lot(publisher, new))
             if taken < len(letters):
                 self._hold(publisher, list(letters)[taken:])
 
@@ -352,10 +354,16 @@ class Traffic:
             self._deliver_stored(stored)
 
     def _deliver_stored(self, lots: Sequence[_Lot]) -> None:
+        """In order: a publisher's lots may be lists and runs."""
         parcels: list[Parcel] = []
         for publisher, letters in lots:
-            if not isinstance(letters, Run) or not self._deliver_run(publisher, letters):
-                parcels += _parcels(publisher, letters, durable=True)
+            if isinstance(letters, Run):
+                if parcels:
+                    self._deliver(parcels)
+                    parcels = []
+                if self._deliver_run(publisher, letters):
+                    continue
+            parcels += _parcels(publisher, letters, durable=True)
         if parcels:
             self._deliver(parcels)
 
