@@ -3,6 +3,7 @@
     subscribe to p    when the grant covers p, filter by filter; of a pattern, part by part
     publish m         when the grant matches m
     advertise         always: an advertisement gives no right to publish
+    quench            to learn of what others want as far as the grant to publish reaches
 
 `Access` says who somebody is: by token, by the name in a TLS certificate, or as anonymous. Of a token
 only the SHA-256 is kept. Everything is a frozen value, so new rights are a new `Access` in its place.
@@ -17,13 +18,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
 import msgspec
 
 from palio.errors import LimitExceeded, PalioError
-from palio.model.covering import covers, witness
+from palio.model.covering import box, covers, is_contradiction, witness
 from palio.model.message import Message
 from palio.model.predicate import Filter, Op, Predicate
 from palio.model.values import Type
@@ -160,6 +161,24 @@ def check_publish(identity: Identity, message: Message) -> None:
             f"{identity.name!r} may not publish {_short(message.to_json())}: its grant is "
             f"{_short(str(grant))}; ask the operator for more"
         )
+
+
+def check_quench(identity: Identity) -> None:
+    """Raise Forbidden for those who may not publish: what others want is not their affair."""
+    if identity.publish is None:
+        raise Forbidden(_nothing(identity, "publish"))
+
+
+def of_concern(identity: Identity, wanted: Iterable[Filter]) -> list[Filter]:
+    """Those of the filters that select something that the identity may publish."""
+    if identity.publishes_anything:
+        return list(wanted)
+    grant = identity.publish or ()
+    return [
+        f
+        for f in wanted
+        if any(not is_contradiction(box(Filter(f.constraints + g.constraints))) for g in grant)
+    ]
 
 
 def check_admin(identity: Identity, deed: str) -> None:

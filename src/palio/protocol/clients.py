@@ -22,7 +22,15 @@ from palio.model.message import Message
 from palio.model.predicate import Constraint, Filter, Predicate
 from palio.model.reduction import reduce
 from palio.protocol import outgoing
-from palio.protocol.access import Access, Identity, check_admin, check_subscribe, check_watch
+from palio.protocol.access import (
+    Access,
+    Identity,
+    check_admin,
+    check_quench,
+    check_subscribe,
+    check_watch,
+    of_concern,
+)
 from palio.protocol.explaining import Explaining, is_named, why
 from palio.protocol.frames import BrokenFrame
 from palio.protocol.handshake import check_client
@@ -51,6 +59,7 @@ from palio.protocol.words import (
 )
 from palio.routing import packets
 from palio.routing.patterns.language import parse as parse_pattern
+from palio.routing.patterns.pattern import Pattern
 
 if TYPE_CHECKING:
     from palio.protocol.broker import Broker, Link
@@ -66,12 +75,14 @@ _ALL_CREDIT = 1 << 40
 class _Client:
     """What is known of a client beyond its link."""
 
-    __slots__ = ("advertised", "durable", "link", "pressed", "quench", "subscribed", "told")
+    __slots__ = ("advertised", "durable", "link", "pressed", "quench", "subscribed", "told",
+                 "watched")  # fmt: skip
 
     def __init__(self, link: Link) -> None:
         self.link = link
         self.subscribed: dict[int, Predicate | None] = {}
         """Live subscriptions and durable ones; None: a pattern."""
+        self.watched: dict[int, Pattern] = {}
         self.durable: dict[int, str] = {}
         self.advertised: dict[int, Advertisement] = {}
         self.pressed: set[int] = set()
@@ -166,6 +177,8 @@ class Clients:
                 try:
                     if predicate is not None:
                         check_subscribe(identity, predicate)
+                    else:
+                        check_watch(identity, client.watched[id])
                 except PalioError as error:
                     self._broker.output.say(link.number, Ended(id, str(error)))
                     self._end(client, id)
@@ -210,6 +223,8 @@ class Clients:
                 self._unadvertise(client, word.id)
                 say(link, Done(word.id))
             elif isinstance(word, Quench):
+                assert client.link.identity is not None
+                check_quench(client.link.identity)
                 client.quench, client.told = word.on, ""
                 say(link, Done(word.id))
                 self._quench_us = self._broker.now_us
@@ -270,7 +285,7 @@ class Clients:
         pattern = parse_pattern(word.pattern)
         check_watch(identity, pattern)
         self._broker.live.watch(client.link.number, word.id, pattern)
-        client.subscribed[word.id] = None
+        client.subscribed[word.id], client.watched[word.id] = None, pattern
         self._broker.output.say(client.link.number, Subscribed(word.id))
         self._quench_soon()
 
@@ -395,6 +410,7 @@ class Clients:
 
     def _end(self, client: _Client, id: int) -> None:
         client.subscribed.pop(id, None)
+        client.watched.pop(id, None)
         client.pressed.discard(id)
         self._broker.live.unsubscribe(client.link.number, id)
         if client.durable.pop(id, None) is not None:
@@ -434,13 +450,18 @@ class Clients:
             return
         asking = [client for client in self._clients.values() if client.quench]
         self._quench_us = now_us + QUENCH_US if asking else None
-        text = self._wanted() if asking else None
+        wanted, texts = self._wanted() if asking else None, dict[str, str | None]()
         for client in asking:
+            identity = client.link.identity
+            assert identity is not None
+            if identity.name not in texts:
+                texts[identity.name] = _text(wanted, identity)
+            text = texts[identity.name]
             if client.told != text:
                 client.told = text
                 self._broker.output.say(client.link.number, Wanted(text))
 
-    def _wanted(self) -> str | None:
+    def _wanted(self) -> list[Filter] | None:
         """What anyone wants; None: too much to say."""
         broker = self._broker
         filters: dict[Filter, None] = dict.fromkeys(broker.live.router.subscriptions)
@@ -453,7 +474,7 @@ class Clients:
             filters.update(dict.fromkeys(others))
         if len(filters) > WANTED_MAX:
             return None
-        return str(reduce(Predicate(tuple(filters))))
+        return list(reduce(Predicate(tuple(filters))))
 
     # ---- explanations and the map
 
@@ -471,6 +492,11 @@ class Clients:
             for name, predicate in named
             if predicate.matches(message) or is_named(name, subscription)
         ]
+
+
+def _text(wanted: list[Filter] | None, identity: Identity) -> str | None:
+    """What a publisher is told: nothing of what it may not publish."""
+    return None if wanted is None else str(Predicate(tuple(of_concern(identity, wanted))))
 
 
 def _advertiser(client: _Client) -> str:
