@@ -2,7 +2,7 @@
 
     Subscribe   live: at once; durable: the deposit keeps it, and Subscribed follows the commit
     Unsubscribe, Acknowledge, Credit, Advertise, Unadvertise
-    Quench      Wanted now, and when it has changed, at most every QUENCH_US
+    Quench      Wanted now, and when it has changed, at most every so often (quenching.py)
     Explain, Show
 
 A client is an identity (access.py) and a name of its own choice. Both together are the publisher of
@@ -19,8 +19,7 @@ from palio.errors import InvalidPredicate, PalioError
 from palio.model.advertisement import Advertisement
 from palio.model.language import parse
 from palio.model.message import Message
-from palio.model.predicate import Constraint, Filter, Predicate
-from palio.model.reduction import reduce
+from palio.model.predicate import Constraint, Predicate
 from palio.protocol import outgoing
 from palio.protocol.access import (
     Access,
@@ -29,11 +28,11 @@ from palio.protocol.access import (
     check_quench,
     check_subscribe,
     check_watch,
-    of_concern,
 )
 from palio.protocol.explaining import Explaining, is_named, why
 from palio.protocol.frames import BrokenFrame
 from palio.protocol.handshake import check_client
+from palio.protocol.quenching import Quenching
 from palio.protocol.queues import Full
 from palio.protocol.words import (
     Acknowledge,
@@ -54,7 +53,6 @@ from palio.protocol.words import (
     Unadvertise,
     Unsubscribe,
     Unsubscribed,
-    Wanted,
     Word,
 )
 from palio.routing import packets
@@ -63,10 +61,6 @@ from palio.routing.patterns.pattern import Pattern
 
 if TYPE_CHECKING:
     from palio.protocol.broker import Broker, Link
-
-QUENCH_US = 200_000
-WANTED_MAX = 1000
-"""Filters: a publisher is told to send everything rather than more than these."""
 
 _ALL_CREDIT = 1 << 40
 """More than anybody has."""
@@ -87,8 +81,6 @@ class _Client:
         self.advertised: dict[int, Advertisement] = {}
         self.pressed: set[int] = set()
         """Subscriptions whose credit was taken while much waits to be sent."""
-        self.quench = False
-        self.told: str | None = ""
 
 
 class Clients:
@@ -96,13 +88,13 @@ class Clients:
         self._broker = broker
         self.access = broker.settings.access
         self.explaining = Explaining(broker)
+        self.quenching = Quenching(broker)
         self._clients: dict[int, _Client] = {}
         self._publishers: dict[str, Link] = {}
         self._awaiting: dict[str, list[tuple[int, int]]] = {}
         """Durable subscriptions that are not safe yet: who waits for an answer, link and id."""
         self._leaving: dict[tuple[str, int], list[tuple[int, int]]] = {}
         """Name and version of those whose end is not safe yet: link and id of who waits."""
-        self._quench_us: int | None = None
         self._version = 0
         self.durables: dict[str, Durable] = {}
         """Durable subscriptions that live here."""
@@ -148,6 +140,7 @@ class Clients:
             del self._publishers[link.publisher]
             self._broker.traffic.forget(link.publisher)
         self.explaining.leave(link)
+        self.quenching.leave(link)
 
     def press(self, link: Link, pressed: bool) -> None:
         """While a link is pressed, its subscriptions are as those without credit."""
@@ -225,10 +218,8 @@ class Clients:
             elif isinstance(word, Quench):
                 assert client.link.identity is not None
                 check_quench(client.link.identity)
-                client.quench, client.told = word.on, ""
                 say(link, Done(word.id))
-                self._quench_us = self._broker.now_us
-                self.wake(self._broker.now_us)
+                self.quenching.ask(client.link, word.on)
             elif isinstance(word, Forget):
                 assert client.link.identity is not None
                 check_admin(client.link.identity, "forget a broker")
@@ -277,7 +268,7 @@ class Clients:
         )
         client.subscribed[word.id] = predicate
         self._broker.output.say(link, Subscribed(word.id))
-        self._quench_soon()
+        self.quenching.soon()
 
     def _watch(self, client: _Client, identity: Identity, word: Subscribe) -> None:
         if word.durable or word.group or word.since is not None:
@@ -287,7 +278,7 @@ class Clients:
         self._broker.live.watch(client.link.number, word.id, pattern)
         client.subscribed[word.id], client.watched[word.id] = None, pattern
         self._broker.output.say(client.link.number, Subscribed(word.id))
-        self._quench_soon()
+        self.quenching.soon()
 
     def _subscribe_durably(
         self, client: _Client, identity: Identity, word: Subscribe, predicate: Predicate
@@ -329,7 +320,7 @@ class Clients:
             self._awaiting[name].append((link, word.id))
         else:
             self._confirm(link, word.id, name, position)
-        self._quench_soon()
+        self.quenching.soon()
 
     def _create(self, name: str, durable: Durable, full: Full) -> None:
         broker, predicate = self._broker, parse(durable.predicate)
@@ -383,7 +374,7 @@ class Clients:
         if word.id not in client.subscribed:
             raise PalioError(f"there is no subscription {word.id}")
         self._end(client, word.id)
-        self._quench_soon()
+        self.quenching.soon()
         if name is None or not word.forget:
             return True
         for link, id in self._sharing(name):
@@ -433,48 +424,16 @@ class Clients:
             else:
                 self._broker.live.part(_advertiser(client))
 
-    # ---- quenching
-
-    def _quench_soon(self) -> None:
-        if self._quench_us is None and any(c.quench for c in self._clients.values()):
-            self._quench_us = self._broker.now_us + QUENCH_US
+    # ---- time
 
     @property
     def deadline_us(self) -> int | None:
-        known = [at for at in (self._quench_us, self.explaining.deadline_us) if at is not None]
-        return min(known, default=None)
+        known = (self.quenching.deadline_us, self.explaining.deadline_us)
+        return min((at for at in known if at is not None), default=None)
 
     def wake(self, now_us: int) -> None:
         self.explaining.wake(now_us)
-        if self._quench_us is None or now_us < self._quench_us:
-            return
-        asking = [client for client in self._clients.values() if client.quench]
-        self._quench_us = now_us + QUENCH_US if asking else None
-        wanted, texts = self._wanted() if asking else None, dict[str, str | None]()
-        for client in asking:
-            identity = client.link.identity
-            assert identity is not None
-            if identity.name not in texts:
-                texts[identity.name] = _text(wanted, identity)
-            text = texts[identity.name]
-            if client.told != text:
-                client.told = text
-                self._broker.output.say(client.link.number, Wanted(text))
-
-    def _wanted(self) -> list[Filter] | None:
-        """What anyone wants; None: too much to say."""
-        broker = self._broker
-        filters: dict[Filter, None] = dict.fromkeys(broker.live.router.subscriptions)
-        for fact in broker.landscape.durables():
-            filters.update(dict.fromkeys(parse(fact.durable.predicate)))
-        if not broker.settings.is_forwarding:
-            others = broker.routes.anyone_wants()
-            if others is None:
-                return None
-            filters.update(dict.fromkeys(others))
-        if len(filters) > WANTED_MAX:
-            return None
-        return list(reduce(Predicate(tuple(filters))))
+        self.quenching.wake(now_us)
 
     # ---- explanations and the map
 
@@ -492,11 +451,6 @@ class Clients:
             for name, predicate in named
             if predicate.matches(message) or is_named(name, subscription)
         ]
-
-
-def _text(wanted: list[Filter] | None, identity: Identity) -> str | None:
-    """What a publisher is told: nothing of what it may not publish."""
-    return None if wanted is None else str(Predicate(tuple(of_concern(identity, wanted))))
 
 
 def _advertiser(client: _Client) -> str:

@@ -424,6 +424,9 @@ class Deposit:
             else:
                 for position, target in owner.send(now_us):
                     carries.setdefault(position, []).append(target)
+        has_room = any(owner.has_room for owner in self._blocked)
+        if has_room:  # something that was full
+            self._blocked.clear()
         places = list(carries)  # in the order of the streams
         outgoing = Outgoing(
             list(self._answers.items()),
@@ -435,7 +438,7 @@ class Deposit:
             deliveries,
             self._safe_created,
             self._safe_ended,
-            self._unblock(),
+            has_room,
         )
         self._counts.carried += len(outgoing.carries)
         self._safe_created, self._safe_ended = [], []
@@ -451,13 +454,6 @@ class Deposit:
                 deliveries.append(Delivery(consumer, queue.name, again, chosen, part))
             self._counts.delivered += len(numbers)
             self._counts.redelivered += len(numbers) if again else 0
-
-    def _unblock(self) -> bool:
-        """Something that was full has room again."""
-        has_room = any(owner.has_room for owner in self._blocked)
-        if has_room:
-            self._blocked.clear()
-        return has_room
 
     # ---- time
 
@@ -501,13 +497,4 @@ class Deposit:
             self._lazy_us = self._now_us + self._bounds.lazy_us
 
     def statistics(self) -> Statistics:
-        queues = self._vault.queues.values()
-        return msgspec.structs.replace(
-            self._counts,
-            dropped=self._counts.dropped + sum(queue.dropped for queue in queues),
-            messages=len(self._journal),
-            bytes=self._journal.bytes,
-            publishers=len(self._vault.publishers),
-            backlogs={b: len(stream.line.entries) for b, stream in self._vault.streams.items()},
-            queues={queue.name: len(queue) for queue in queues},
-        )
+        return self._vault.statistics(self._counts)

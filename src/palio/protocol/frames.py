@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
-from palio.errors import PalioError
+from palio.errors import InvalidValue, PalioError
 from palio.protocol.words import Number, Word
 
 if TYPE_CHECKING:
@@ -125,6 +125,15 @@ class Limits(msgspec.Struct, frozen=True):
     header: int = 64 << 10
     attributes: int = 64 << 10
     body: int = 4 << 20
+
+    def check(self, attributes: bytes, body: bytes) -> None:
+        """Raise InvalidValue for a message that is too large to be sent."""
+        if len(attributes) > self.attributes or len(body) > self.body:
+            raise InvalidValue(
+                f"a message with attributes of {len(attributes)} and a body of {len(body)} bytes; "
+                f"the most are {self.attributes} and {self.body}: "
+                "cut it up, or keep the data elsewhere and publish where it is"
+            )
 
     @property
     def frame(self) -> int:

@@ -176,3 +176,12 @@ def _check_version(who: str, version: int) -> None:
 def _short(text: str, width: int = 60) -> str:
     shown = repr(text)
     return shown if len(shown) <= width else shown[: width - 3] + "..."
+
+
+def other_version(version: int) -> str:
+    """What a client says to a broker that speaks another version."""
+    older, newer = ("broker", "client") if version < VERSION else ("client", "broker")
+    return (
+        f"the broker speaks version {version} of the protocol and this client {VERSION}; "
+        f"the {older} is older than the {newer}: install the newer release there"
+    )

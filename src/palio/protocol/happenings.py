@@ -6,6 +6,9 @@ from typing import TypeAlias
 
 import msgspec
 
+from palio.errors import PalioError
+from palio.model.language import parse
+from palio.model.predicate import Predicate
 from palio.protocol.frames import Deliver, Letter
 from palio.protocol.words import Word
 
@@ -30,3 +33,11 @@ class Closing(msgspec.Struct, frozen=True):
 
 
 Happening: TypeAlias = Word | Arrival | Closing
+
+
+def parse_wanted(text: str | None) -> Predicate | None:
+    """What cannot be read is not known: then everything is sent."""
+    try:
+        return None if text is None else parse(text)
+    except PalioError:
+        return None

@@ -24,8 +24,7 @@ from itertools import count
 
 import msgspec
 
-from palio.errors import InvalidValue, NetworkError, PalioError
-from palio.model.language import parse
+from palio.errors import InvalidValue, NetworkError
 from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.protocol import words
@@ -39,7 +38,8 @@ from palio.protocol.frames import (
     letter_frame,
     word_frame,
 )
-from palio.protocol.happenings import Arrival, Closing, Happening
+from palio.protocol.handshake import other_version
+from palio.protocol.happenings import Arrival, Closing, Happening, parse_wanted
 from palio.protocol.outbox import Outbox
 from palio.protocol.standing import Standing
 from palio.protocol.words import Word
@@ -208,7 +208,7 @@ class Session:
                 "nothing can be published before the first Welcome: "
                 "it tells where the numbers of this client go on"
             )
-        self._check_sizes(attributes, body)
+        self.settings.limits.check(attributes, body)
         if durable and not self.has_room:
             raise NetworkError(
                 f"{len(self._outbox)} durable messages wait for the broker already; "
@@ -362,7 +362,7 @@ class Session:
             case words.Welcome(version=words.VERSION):
                 self._begin(frame, now_us, happenings)
             case words.Welcome(version=version):
-                happenings.append(self._end(_versions(version), refused=True))
+                happenings.append(self._end(other_version(version), refused=True))
             case words.Bye(reason):
                 happenings.append(self._end(reason, refused=True, is_said=True))
             case words.Ping(number):
@@ -427,7 +427,7 @@ class Session:
                     subscription.admit_live()
                     happenings.append(word)
             case words.Wanted(text):
-                self._wanted = _parse_wanted(text) if self._quench is not None else None
+                self._wanted = parse_wanted(text) if self._quench is not None else None
             case words.Subscribed(id):
                 if id in self._subscriptions:
                     self._subscriptions[id].subscribed = word
@@ -493,28 +493,3 @@ class Session:
             self._out.append(word_frame(words.Bye(reason)))
         self._state = ENDING
         return Closing(reason, refused)
-
-    def _check_sizes(self, attributes: bytes, body: bytes) -> None:
-        limits = self.settings.limits
-        if len(attributes) > limits.attributes or len(body) > limits.body:
-            raise InvalidValue(
-                f"a message with attributes of {len(attributes)} and a body of {len(body)} bytes; "
-                f"the most are {limits.attributes} and {limits.body}: "
-                "cut it up, or keep the data elsewhere and publish where it is"
-            )
-
-
-def _versions(version: int) -> str:
-    older, newer = ("broker", "client") if version < words.VERSION else ("client", "broker")
-    return (
-        f"the broker speaks version {version} of the protocol and this client {words.VERSION}; "
-        f"the {older} is older than the {newer}: install the newer release there"
-    )
-
-
-def _parse_wanted(text: str | None) -> Predicate | None:
-    """What cannot be read is not known: then everything is sent."""
-    try:
-        return None if text is None else parse(text)
-    except PalioError:
-        return None

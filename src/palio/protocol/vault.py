@@ -25,6 +25,7 @@ from palio.protocol.bounds import Bounds
 from palio.protocol.journal import Journal
 from palio.protocol.known import Fact, Known, fact_decoder, label
 from palio.protocol.ledger import Ledger, Line, Record, Sent, encode
+from palio.protocol.outgoing import Statistics
 from palio.protocol.publishers import Publisher, Publishers
 from palio.protocol.queues import Queue
 from palio.protocol.store import Store
@@ -271,6 +272,19 @@ class Vault:
             inbound = Inbound(origin, epoch, self._bounds, number, heard_us)
             self.inbound[origin, epoch] = inbound
             self.loose_inbound[inbound] = None
+
+    def statistics(self, counts: Statistics) -> Statistics:
+        """The counts, and how it is now."""
+        queues = self.queues.values()
+        return msgspec.structs.replace(
+            counts,
+            dropped=counts.dropped + sum(queue.dropped for queue in queues),
+            messages=len(self.journal),
+            bytes=self.journal.bytes,
+            publishers=len(self.publishers),
+            backlogs={b: len(stream.line.entries) for b, stream in self.streams.items()},
+            queues={queue.name: len(queue) for queue in queues},
+        )
 
 
 def _inbound_key(inbound: Inbound) -> str:
