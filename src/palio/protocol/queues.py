@@ -16,7 +16,7 @@ the end), `drop` lets the oldest go, `end` ends the subscription.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -161,14 +161,20 @@ class Queue:
 
     def acknowledge(self, numbers: Iterable[int]) -> int:
         """These are dealt with; how many of them were in the queue."""
-        out, entries = self._out, self.line.entries
-        numbers = dict.fromkeys(numbers)
-        for consumer, count in Counter([out.pop(n) for n in numbers if n in out]).items():
-            self.pay(consumer.key, count)
-        gone = [n for n in numbers if n in entries]
-        self.line.gone += gone
-        self.bytes -= self._journal.release([entries.pop(n) for n in gone])
-        return len(gone)
+        out, entries, gone = self._out, self.line.entries, self.line.gone
+        positions = []
+        for n in numbers:
+            consumer = out.pop(n, None)
+            if consumer is not None:
+                consumer.credit += 1
+                if consumer.credit == 1:
+                    self._turn.append(consumer)
+            position = entries.pop(n, None)
+            if position is not None:
+                positions.append(position)
+                gone.append(n)
+        self.bytes -= self._journal.release(positions)
+        return len(positions)
 
     def deliver(self) -> list[Share]:
         """What goes to whom: entries one by one in turn, or as many as a single consumer takes."""
