@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from palio.protocol.frames import Limits
-from palio.protocol.run_kernels import END, NUMBER, TEXT
+from palio.protocol.run_codes import END, NUMBER, TEXT
 from palio.protocol.runs import Publication, Run, scan
 
 _OVERHEAD_BYTES = 40  # numbers and lengths of one message

@@ -24,7 +24,7 @@ import numpy as np
 
 from palio.model.message import Message
 from palio.model.predicate import Filter
-from palio.protocol import run_kernels
+from palio.protocol import run_codes
 from palio.protocol.effects import Output
 from palio.protocol.frames import Deliver, letter_frame
 from palio.protocol.runs import Lines, Run, deliver, packed
@@ -295,13 +295,13 @@ class Live:
         """Which subscription each interface is; those of groups and of neighbours are none, nor are
         those of peers that have several interfaces and must not get a message twice."""
         links: dict[int, int] = {}
-        lines = np.full((max(1, len(peers)), 3), run_kernels.NONE, np.int64)
+        lines = np.full((max(1, len(peers)), 3), run_codes.NONE, np.int64)
         seen: set[Peer] = set()
         twice = {peer for peer in peers if peer in seen or seen.add(peer)}  # type: ignore[func-returns-value]
         for i, peer in enumerate(peers):
             group = self._groups.get(peer)
             if group is not None and group.only_live and durable:
-                lines[i] = run_kernels.NOBODY
+                lines[i] = run_codes.NOBODY
             elif group is not None and len(group.members) == 1 and peer not in twice:
                 one = group.members[0]
                 lines[i] = links.setdefault(one.link, len(links)), one.id, one.place

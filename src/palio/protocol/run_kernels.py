@@ -14,13 +14,22 @@ from __future__ import annotations
 from typing import Any
 
 from palio.matching.jit import borrowing
-
-PUBLISH, DELIVER = 1, 2
-PREFIX = 13  # bytes before the header
-NUMBER, TIME, TEXT, BODY, END = 0, 1, 2, 3, 4
-LINK, ID, CREDIT = 0, 1, 2
-NONE, NOBODY = -1, -2
-NO, YES = 0xC2, 0xC3  # in msgpack
+from palio.protocol.run_codes import (
+    BODY,
+    CREDIT,
+    DELIVER,
+    END,
+    ID,
+    LINK,
+    NO,
+    NOBODY,
+    NONE,
+    NUMBER,
+    PREFIX,
+    PUBLISH,
+    TEXT,
+    TIME,
+)
 
 
 @borrowing

@@ -8,21 +8,30 @@ What Python does per message is most of what a broker does; for a run it does no
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
-from palio.protocol import run_kernels
+from palio.protocol import run_codes
 from palio.protocol.frames import Limits, Publish, letter_frame
-from palio.protocol.run_kernels import BODY, END, NUMBER, TEXT
+from palio.protocol.run_codes import BODY, END, NUMBER, TEXT
 from palio.routing.data_path import Matches
 
 RUN_MAX = 8192
 
 Publication: TypeAlias = tuple[int, int, bytes, bytes]
 """A new message, as its publisher sent it: number, time, attributes, body."""
+
+
+@cache
+def _kernels() -> ModuleType:
+    from palio.protocol import run_kernels
+
+    return run_kernels
 
 
 class Run:
@@ -73,17 +82,17 @@ class Run:
         rows = self.rows
         size = int((rows[:, BODY] - rows[:, TEXT]).sum())
         blob, begin = np.empty(size, np.uint8), np.empty(len(rows) + 1, np.int32)
-        run_kernels.gather(self.data, rows, blob, begin)
+        _kernels().gather(self.data, rows, blob, begin)
         return pa.StringArray.from_buffers(len(rows), pa.py_buffer(begin), pa.py_buffer(blob))
 
 
 def scan(data: bytes, at: int, limits: Limits) -> tuple[Run | None, int]:
     """The run that begins here, if there is one, and where it ends."""
     array = np.frombuffer(data, np.uint8)
-    room = min(RUN_MAX, 1 + (len(data) - at) // run_kernels.PREFIX)
+    room = min(RUN_MAX, 1 + (len(data) - at) // run_codes.PREFIX)
     rows = np.empty((room, 5), np.int64)
     bounds = np.array([limits.header, limits.attributes, limits.body], np.int64)
-    count = run_kernels.scan(array, at, bounds, rows)
+    count = _kernels().scan(array, at, bounds, rows)
     if not count:
         return None, at
     return Run(data, at, array, rows[:count]), int(rows[count - 1, END])
@@ -114,11 +123,11 @@ def deliver(run: Run, publisher: bytes, matches: Matches, lines: Lines, credits:
     name = np.frombuffer(publisher, np.uint8)
     sizes, slow = np.zeros(len(lines.links) + 1, np.int64), np.empty(len(found), np.int64)
     rows = run.rows
-    left = run_kernels.weigh(rows, ends, found, lines.lines, credits, name, sizes, slow)
+    left = _kernels().weigh(rows, ends, found, lines.lines, credits, name, sizes, slow)
     begin = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=begin[1:])
     out = np.empty(int(begin[-1]), np.uint8)
-    run_kernels.write(run.data, rows, ends, found, lines.lines, name, begin[:-1].copy(), out)
+    _kernels().write(run.data, rows, ends, found, lines.lines, name, begin[:-1].copy(), out)
     at = begin.tolist()
     writes = [
         (lines.links[i], out[at[i] : at[i + 1]].tobytes()) for i in np.flatnonzero(sizes).tolist()
@@ -135,10 +144,10 @@ def deliver_entries(
     """Some rows as frames of a durable subscription, with their positions in its queue."""
     name = np.frombuffer(publisher, np.uint8)
     chosen, numbers = np.array(places, np.int64), np.array(positions, np.int64)
-    size = run_kernels.weigh_entries(run.rows, chosen, numbers, id, name)
+    size = _kernels().weigh_entries(run.rows, chosen, numbers, id, name)
     out = np.empty(size, np.uint8)
-    flag = run_kernels.YES if again else run_kernels.NO
-    run_kernels.write_entries(run.data, run.rows, chosen, numbers, id, name, flag, out)
+    flag = run_codes.YES if again else run_codes.NO
+    _kernels().write_entries(run.data, run.rows, chosen, numbers, id, name, flag, out)
     return out.tobytes()
 
 
