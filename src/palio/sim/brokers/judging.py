@@ -166,10 +166,11 @@ class Judge:
                         raise Violation("lost", f"{desk} never got {found}")
 
     def _is_due(self, desk: Desk, found: Publication) -> bool:
+        is_queued = desk.want.durable and found.sending.durable
+        if is_queued and desk.want.full in self._losing:
+            return False
         if found.is_probe:
             return bool(desk.members) and desk.subscribed_us is not None
-        if not desk.want.durable or not found.sending.durable or desk.from_us is None:
-            return False
-        if desk.want.full in self._losing or desk.want.desk in self._forgotten_groups:
+        if not is_queued or desk.from_us is None or desk.want.desk in self._forgotten_groups:
             return False
         return found.acknowledged_us is not None and found.time_us >= desk.from_us
