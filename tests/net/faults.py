@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from contextlib import suppress
 from typing import Self
 
 _RESET = struct.pack("ii", 1, 0)
@@ -142,8 +143,6 @@ class Line:
 def _abort(writer: asyncio.StreamWriter) -> None:
     found = writer.get_extra_info("socket")
     if found is not None and not writer.is_closing():
-        try:
+        with suppress(OSError):  # it is gone already
             found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        except OSError:
-            pass  # it is gone already
     writer.transport.abort()
