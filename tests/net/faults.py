@@ -14,9 +14,9 @@ Bytes arrive in order and whole, or not at all: what two ends of a TCP connectio
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import struct
+from contextlib import suppress
 from typing import Self
 
 _RESET = struct.pack("ii", 1, 0)
@@ -143,6 +143,6 @@ class Line:
 def _abort(writer: asyncio.StreamWriter) -> None:
     found = writer.get_extra_info("socket")
     if found is not None and not writer.is_closing():
-        with contextlib.suppress(OSError):  # it is gone already
+        with suppress(OSError):  # it is gone already
             found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     writer.transport.abort()

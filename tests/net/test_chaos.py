@@ -26,6 +26,7 @@ def inflicted(plan: Plan, folder: Path, limit_s: float) -> None:
         runner.run(limited())
 
 
+@pytest.mark.xdist_group("brokers")
 def test_a_short_storm(tmp_path: Path) -> None:
     inflicted(SHORT, tmp_path, 180)
 

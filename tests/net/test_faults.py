@@ -42,9 +42,8 @@ async def asked(ends: Ends, data: bytes) -> bytes:
 
 
 async def assert_reset(ends: Ends) -> None:
-    with pytest.raises(ConnectionResetError):  # noqa: PT012
-        while await ends[0].read(100):
-            pass
+    with pytest.raises(ConnectionResetError):
+        await ends[0].read()
 
 
 @in_loop
@@ -72,8 +71,8 @@ async def test_stall_and_silence(resets: bool) -> None:
         ends = await dialled(line)
         await asked(ends, b"x")
         line.silence() if resets else line.stall()
-        with pytest.raises(TimeoutError):  # noqa: PT012
-            ends[1].write(b"y")
+        ends[1].write(b"y")
+        with pytest.raises(TimeoutError):
             await asyncio.wait_for(ends[0].read(1), 0.1)
         line.heal()
         if resets:

@@ -31,7 +31,7 @@ KINDS = {"durable": True, "live": False}
 
 async def on_the_way(client: Client) -> str:
     """The broker between, as the first one sees it."""
-    explained = await client.explain({"x": 1})
+    explained = await client.explain({"kind": "live"})
     ((hop, _),) = explained.hops[0].sends
     return hop
 
@@ -43,7 +43,7 @@ async def healed_s(cluster: Cluster, how: str) -> dict[str, float]:
     async with (
         palio.connect(cluster.url("b1")) as sender,
         palio.connect(cluster.url("b3")) as receiver,
-        receiver.subscribe("kind = 'durable'", durable="all") as durable,
+        receiver.subscribe("kind = 'durable'", durable=how) as durable,
         receiver.subscribe("kind = 'live'") as live,
     ):
         await cluster.agreed()

@@ -168,7 +168,6 @@ class Listening:
         self._link = 0
         self._ticket: int | None = None
         self._is_open = False
-        self.closed: list[str] = []
         self._out = b""
 
     def connect(self, role: str) -> None:
@@ -208,7 +207,6 @@ class Listening:
             *_, last = Frames().feed(b"".join(effects.writes[link]))
             assert last == Bye(reason), (last, reason)
             assert reason
-            self.closed.append(reason)
             self._is_open = self._is_open and link != self._link
 
     def leave(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import msgspec
 import pytest
 
@@ -10,8 +12,10 @@ from palio.protocol.access import Access, Identity, token_hash
 from palio.protocol.bounds import Bounds
 from palio.protocol.frames import Forward, letter_frame, word_frame
 from palio.protocol.words import (
+    VERSION,
     Ended,
     Explained,
+    Hello,
     Occurred,
     Published,
     Refused,
@@ -357,6 +361,27 @@ def test_what_cannot_be_read_is_rejected_also_when_it_had_to_wait() -> None:
     assert [m["x"] for m in ann.got(id)] == [1, 2, 3, 5]
     assert len(bob.heard(Rejected)) == 1
     assert not bob.session.unstored
+
+
+def test_nothing_is_left_of_clients_that_are_gone() -> None:
+    exchange = Exchange()
+    broker = exchange.add("a")
+    hello, wish = Hello(VERSION, "client", "ann"), Subscribe(1, "x > 1")
+    watch = Subscribe(2, pattern="[x = 1] THEN [x = 2] WITHIN 1 minute")
+
+    def come_and_go(first: int, last: int) -> int:
+        for link in range(first, last):
+            broker.open(link, exchange.now_us)
+            data = b"".join(map(word_frame, (hello, wish, watch)))
+            broker.receive(link, data, exchange.now_us)
+            broker.take()
+            broker.close(link, exchange.now_us)
+            broker.take()
+        gc.collect()
+        return len(gc.get_objects())
+
+    before = come_and_go(1, 50)
+    assert come_and_go(50, 250) - before < 100
 
 
 class TestGrants:

@@ -158,6 +158,19 @@ class TestPublishing:
         assert session.publish(b"{}", b"", 0) == 15  # it goes on with its own numbers
         assert session.unstored == 0
 
+    def test_what_is_rejected_is_settled(self) -> None:
+        session = ready(now_us=1000)
+        for durable in (True, True, False, True):
+            session.publish(b"{}", b"", 0, durable)
+        rejected, published = words.Rejected(1002, "no"), words.Published(1001)
+        assert session.receive(word_frame(rejected), 2) == [rejected]  # 1001 is still open
+        assert session.unstored == 2
+        assert session.receive(word_frame(published), 2) == [words.Published(1003)]
+        last = words.Rejected(1004, "no")
+        assert session.receive(word_frame(last), 2) == [last, words.Published(1004)]
+        assert session.unstored == 0
+        assert not session.is_unstored(1004)
+
     def test_nothing_before_the_first_welcome(self) -> None:
         with pytest.raises(NetworkError, match="Welcome"):
             Session("c").publish(b"{}", b"", 0)

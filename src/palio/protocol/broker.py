@@ -224,9 +224,7 @@ class Broker:
     def hang_up(self, link: Link, reason: str) -> None:
         """Close a connection from this side."""
         if self._links.pop(link.number, None) is not None:
-            self._forget(
-                link
-            )  # first: there may be answers to what it said before, and Bye is last
+            self._forget(link)  # first: it may answer what was said before, and Bye is last
             self.output.close(link.number, reason)
 
     def _forget(self, link: Link) -> None:

@@ -193,7 +193,10 @@ class Live:
 
     def unsubscribe(self, link: int, id: int) -> None:
         """Nothing happens when it is not there."""
-        self._links.get(link, set()).discard(id)
+        ids = self._links.get(link, set())
+        ids.discard(id)
+        if not ids:
+            self._links.pop(link, None)
         if self._watches.pop(f"c{link}.{id}", None) is not None:
             self._step(Left(f"c{link}.{id}"))
         place = self._places.pop((link, id), None)

@@ -1,7 +1,7 @@
-"""The outbox of a client: durable messages that the broker has not yet said to be stored.
+"""The outbox of a client: durable messages of which the broker has not said what became of them.
 
-    numbers grow by one:  │ stored, forgotten │ in the outbox │ next
-                                              ▲ Published, or Welcome after a reconnect
+    numbers grow:  │ stored or rejected, forgotten │ in the outbox, but those rejected │ next
+                                                   ▲ Published, or Welcome after a reconnect
 
 The frames are kept as they were sent, so that what is sent again is the same to the byte.
 """
@@ -15,15 +15,16 @@ from collections.abc import Iterator
 class Outbox:
     """Frames in the order of their numbers, bounded by count and bytes."""
 
-    __slots__ = ("_bytes", "_bytes_max", "_frames", "_messages_max", "stored")
+    __slots__ = ("_bytes", "_bytes_max", "_frames", "_last", "_messages_max", "settled")
 
     def __init__(self, messages_max: int, bytes_max: int) -> None:
         self._messages_max = messages_max
         self._bytes_max = bytes_max
         self._frames: deque[tuple[int, bytes]] = deque()
         self._bytes = 0
-        self.stored = 0
-        """The last number that is known to be stored."""
+        self._last = 0
+        self.settled = 0
+        """All up to this number are known to be stored, or rejected."""
 
     def __len__(self) -> int:
         return len(self._frames)
@@ -39,12 +40,29 @@ class Outbox:
     def add(self, number: int, frame: bytes) -> None:
         self._frames.append((number, frame))
         self._bytes += len(frame)
+        self._last = number
 
     def store(self, number: int) -> bool:
         """All up to this number are stored. True: one of them was here."""
-        self.stored = max(self.stored, number)
         frames = self._frames
         before = len(frames)
         while frames and frames[0][0] <= number:
             self._bytes -= len(frames.popleft()[1])
+        self._settle(number)
         return len(frames) < before
+
+    def reject(self, number: int) -> bool:
+        """This one never will be. True: it was here, and nothing before it is open."""
+        for i, (found, frame) in enumerate(self._frames):
+            if found == number:
+                del self._frames[i]
+                self._bytes -= len(frame)
+                self._settle(0)
+                return self.settled >= number
+            if found > number:
+                break
+        return False
+
+    def _settle(self, number: int) -> None:
+        known = self._frames[0][0] - 1 if self._frames else self._last
+        self.settled = max(self.settled, known, number)

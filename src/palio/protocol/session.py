@@ -7,7 +7,8 @@
     closed ──opened──▶ opening ──Welcome──▶ ready ──Bye, silence, broken frame──▶ ending ──closed──▶ closed
 
 What always holds:
-- A durable message stays in the outbox until the broker has said Published; after a reconnect
+- A durable message stays in the outbox until the broker has said Published or Rejected; after a
+  reconnect
   those that Welcome calls stored leave it, and the rest is sent again under the same numbers, in
   order, before anything newer. So each is stored once.
 - Subscriptions, advertisements, quenching and unanswered requests are stated again after a
@@ -199,7 +200,7 @@ class Session:
 
     def is_unstored(self, number: int) -> bool:
         """Is the durable message with this number not known to be stored?"""
-        return number > self._outbox.stored
+        return number > self._outbox.settled
 
     def publish(self, attributes: bytes, body: bytes, now_us: int, durable: bool = True) -> int:
         """Send a message, and a durable one until it is stored. Gives its number."""
@@ -384,7 +385,7 @@ class Session:
         self._state = READY
         happenings.append(welcome)
         if self._outbox.store(welcome.published):
-            happenings.append(words.Published(welcome.published))
+            happenings.append(words.Published(self._outbox.settled))
         for advertise in self._advertised.values():
             self._say(advertise)
         for id, subscription in self._subscriptions.items():
@@ -419,9 +420,11 @@ class Session:
                 pass
             case words.Published(number):
                 if self._outbox.store(number):
-                    happenings.append(word)
-            case words.Rejected():
+                    happenings.append(words.Published(self._outbox.settled))
+            case words.Rejected(number):
                 happenings.append(word)
+                if self._outbox.reject(number):
+                    happenings.append(words.Published(self._outbox.settled))
             case words.Occurred(id):
                 if (subscription := self._subscriptions.get(id)) and not subscription.is_leaving:
                     subscription.admit_live()

@@ -168,6 +168,9 @@ class Subscriptions(Generic[T]):
             self._take_back(peer, item)
         for item in items:
             self.say(peer, item)
+        if not self._said.get(peer):  # it may have left: nothing is kept of it
+            self._said.pop(peer, None)
+            self._renamed.pop(peer, None)
 
     def news(self, peer: Peer) -> dict[T, bool]:
         """What a peer has said (True) and taken back (False) since the last `settle`."""
