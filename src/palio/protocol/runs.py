@@ -31,7 +31,7 @@ class Run:
         self.bytes = bytes
         self.data = data
         self.rows = rows
-        self.durable = data[rows[0, TEXT] - 1] == 0xC3
+        self.durable = bool(data[rows[0, TEXT] - 1] == 0xC3)  # numpy's own cannot be encoded
 
     def __len__(self) -> int:
         return len(self.rows)
