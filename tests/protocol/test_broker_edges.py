@@ -182,6 +182,17 @@ def test_a_stream_goes_in_its_own_order() -> None:
     assert numbers[0] == 1
 
 
+def test_a_run_of_durable_messages_goes_to_other_brokers() -> None:
+    exchange = network(LINE)
+    ann, bob = exchange.client("c", "ann"), exchange.client("a", "bob")
+    live, kept = ann.session.subscribe("x >= 0"), ann.session.subscribe("x >= 0", durable="d")
+    exchange.run()
+    for x in range(200):
+        bob.publish({"x": x})
+    exchange.run()
+    assert ann.got(live) == ann.got(kept) == [{"x": x} for x in range(200)]
+
+
 def test_an_advertiser_leaves_nothing_behind() -> None:
     exchange = Exchange()
     broker = exchange.add("a", routing="forwarding", advertisements=True)

@@ -30,6 +30,7 @@ EXPECTED = (
 """Why a connection may end here."""
 
 
+GONE = "there is no subscription"
 TOO_MANY = "waited"
 """Part of the reason why a subscription ends when its queue is too long."""
 
@@ -202,6 +203,8 @@ class Application(Sleeper):
                 self._judge.left(self.place, want)
                 if TOO_MANY in one.reason:
                     self._judge.ended(want)
+            elif isinstance(one, Refused) and one.id not in self.wants and GONE in one.reason:
+                pass  # it was left here while it ended there
             elif isinstance(one, Refused | Rejected):
                 raise Violation("refused", f"{self.place} heard {one}")
             elif isinstance(one, Unsubscribed) and one.id in self.wants:

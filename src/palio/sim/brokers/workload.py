@@ -31,6 +31,8 @@ ANY = "any"
 CLIENTS_MAX = 10
 DESKS_MAX = 30
 GAP_US = 60_000
+RUN = 40
+"""How many messages come at once, now and then."""
 RETENTION_US = 150_000_000
 PREDICATES = (
     "x < 3", "x >= 5", "x > 1 AND s = 'a'", "s = 'b' OR x = 7", "x != 4", "s LIKE 'a%'", "x >= 0",
@@ -210,10 +212,19 @@ class _Drawing:
     def _publish(self, time_us: int) -> None:
         random = self._random
         client = random.choice(self._plan.clients).name
+        if random.random() < 0.03:  # many of one kind at once, which a broker reads by kernels
+            durable = random.random() < 0.6
+            for _ in range(RUN):
+                self._add(time_us, Verb.PUBLISH, client, self._sending(durable))
+            return
         for i in range(random.choice((1, 1, 1, 2, 8))):
-            text = f'{{"x": {random.randrange(9)}, "s": "{random.choice(WORDS)}"}}'
-            sending = Sending(text, random.randbytes(random.choice((0, 5))), random.random() < 0.6)
+            sending = self._sending(random.random() < 0.6)
             self._add(time_us + 500 * i, Verb.PUBLISH, client, sending)
+
+    def _sending(self, durable: bool) -> Sending:
+        random = self._random
+        text = f'{{"x": {random.randrange(9)}, "s": "{random.choice(WORDS)}"}}'
+        return Sending(text, random.randbytes(random.choice((0, 5))), durable)
 
     def _fault(self, fault: str, time_us: int) -> None:
         random = self._random
