@@ -14,7 +14,6 @@ from palio.protocol.frames import (
     letter_frame,
     word_frame,
 )
-from palio.protocol.outgoing import Publication
 from palio.protocol.session import Session
 from palio.protocol.words import (
     VERSION,
@@ -170,10 +169,10 @@ def test_a_stream_goes_in_its_own_order() -> None:
         deposit.committed(ticket, 1000)
 
     for number in range(1, 5):
-        deposit.publish("ann/1", [Publication(number, 0, b"{}", b"")], [()], 1000)
+        deposit.publish("ann/1", [(number, 0, b"{}", b"")], [()], 1000)
     commit()
     deposit.learn("b", "new", Durable("", 2000, 1), lambda texts: [True] * len(texts), 1000)
-    deposit.publish("ann/1", [Publication(5, 0, b"{}", b"")], [keys], 1000)
+    deposit.publish("ann/1", [(5, 0, b"{}", b"")], [keys], 1000)
     deposit.learn("b", "old", Durable("", 0, 2), lambda texts: [True] * len(texts), 1000)
     commit()
     deposit.reachable(["b"], 1000)

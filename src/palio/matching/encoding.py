@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -103,15 +104,21 @@ def encode_messages(names: Mapping[str, int], messages: Iterable[Mapping[str, An
     return builder.batch()
 
 
+@lru_cache(64)
+def _powers(count: int) -> Ints:
+    """The first powers of the base of hashes."""
+    bases = np.full(count, text_kernels.BASE, np.uint64)
+    bases[0] = 1
+    with np.errstate(over="ignore"):
+        powers: Ints = np.multiply.accumulate(bases)
+    return powers
+
+
 def unresolved(strings: Strings, begin: Ints, hits: int) -> Texts:
     """Texts with these ends in bytes, of which nothing is known yet, and room for some hits."""
     count = len(begin) - 1
     longest = int(np.diff(begin).max()) if count else 0
-    powers = np.ones(longest + 1, np.uint64)
-    with np.errstate(over="ignore"):
-        np.multiply.accumulate(
-            np.r_[np.ones(1, np.uint64), np.full(longest, text_kernels.BASE, np.uint64)], out=powers
-        )
+    powers = _powers(max(64, 1 << longest.bit_length()))[: longest + 1]
     room = text_kernels.hits_max(strings, longest)
     return Texts(
         at=np.full(4 * count, -1, np.int64),

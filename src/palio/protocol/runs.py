@@ -161,8 +161,7 @@ def warm() -> None:
 
     run, _ = scan(letter_frame(Publish(1, 1, False), b'{"x":1}', b""), 0, Limits())
     assert run is not None
-    batch = pa.record_batch([run.attributes()], ["message"])
-    lists = ForwardingTable.compile({"a": "TRUE"}).forward_batch(batch, json="message", ids=True)
-    matches = Matches(lists.offsets.to_numpy(), lists.values.to_numpy(), ["a"])
+    table = ForwardingTable.compile({"a": "TRUE"})
+    matches = Matches(*table.match_json(run.attributes()), ["a"])
     lines = Lines([0], np.array([[0, 1, 0]], np.int64))
     deliver(run, packed("p"), matches, lines, np.ones(1, np.int64))
