@@ -74,6 +74,7 @@ def call(*arguments: str) -> str:
 # ---- publish and subscribe
 
 
+@pytest.mark.slow
 def test_a_message_with_a_body_reaches_a_durable_subscription(
     line: Cluster, tmp_path: Path
 ) -> None:
@@ -149,6 +150,7 @@ def test_ctrl_c_while_publishing(line: Cluster) -> None:
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_patterns_and_groups(line: Cluster) -> None:
     watcher = Running("subscribe", "--pattern", "[step = 1] then [step = 2]", "--count", "1",
                       "--json", "--url", line.urls[0])  # fmt: skip

@@ -46,7 +46,10 @@ def pairs(out: Path) -> list[tuple[str | None, str]]:
     return sorted(((row.get("dest"), row["interface"]) for row in rows), key=str)
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    "kind",
+    ["parquet", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("csv", "jsonl"))],
+)
 class TestBatch:
     pytestmark = spark_group
 

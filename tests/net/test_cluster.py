@@ -66,6 +66,7 @@ async def one(client: palio.net.client.Client, durable: str) -> object:
     return None
 
 
+@pytest.mark.slow
 def test_a_message_outlives_its_broker(tmp_path: Path) -> None:
     """Stored at one that is killed for a subscriber at another that is down; both come back."""
 

@@ -82,6 +82,7 @@ async def healed_s(cluster: Cluster, how: str) -> dict[str, float]:
     return since()
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("brokers")
 def test_messages_flow_around_a_broker_that_is_gone(tmp_path: Path) -> None:
     async def scene() -> None:

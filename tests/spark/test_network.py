@@ -90,6 +90,7 @@ def test_a_batch_is_written(spark: Any, url: str, client: blocking.Client) -> No
     assert found == Counter(range(300))
 
 
+@pytest.mark.slow
 def test_a_log_is_replayed(spark: Any, url: str, client: blocking.Client) -> None:
     client.publish_many({"at": x, "side": "ask" if x % 2 else "bid"} for x in range(500))
     session = spark.newSession()
@@ -135,9 +136,8 @@ def run_until(source: str, sink: str, folder: Path, kept: Any, least: int) -> No
         process.wait()
 
 
-@pytest.mark.parametrize(
-    "kills", [1, pytest.param(4, marks=pytest.mark.slow)], ids=["short", "long"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [1, 4], ids=["short", "long"])
 def test_a_job_between_two_brokers_is_killed(spark: Any, kills: int, tmp_path: Path) -> None:
     """Nothing is lost or doubled (issue 7, point 6)."""
     messages = 400 * kills

@@ -119,6 +119,7 @@ def test_batch_equals_the_local_monitor(spark: Any, tmp_path: Path) -> None:
     assert collected(match_patterns(df, WITHOUT)) == expected(rows, WITHOUT)
 
 
+@pytest.mark.slow
 def test_stream_equals_the_local_monitor_across_a_restart(rocksdb: Any, tmp_path: Path) -> None:
     """Three files, out of order within the watermark's delay; the query stops after the first."""
     rows = draw(3)

@@ -71,6 +71,7 @@ except ImportError as error:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_session(killed: Path) -> None:
