@@ -31,7 +31,7 @@ ANY = "any"
 CLIENTS_MAX = 10
 DESKS_MAX = 30
 GAP_US = 60_000
-RUN = 40
+RUN = 150
 """How many messages come at once, now and then."""
 RETENTION_US = 150_000_000
 PREDICATES = (
