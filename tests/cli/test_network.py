@@ -116,6 +116,7 @@ def test_what_was_printed_is_acknowledged_and_the_rest_waits(line: Cluster) -> N
     assert replay == '{"n":4}\n{"n":5}\n'
 
 
+@pytest.mark.slow
 def test_lines_of_standard_input(line: Cluster) -> None:
     reader = Running("subscribe", "k = 7", "--durable", "lines", "--url", line.urls[0])
     reader.error_line()
@@ -170,6 +171,7 @@ def test_patterns_and_groups(line: Cluster) -> None:
     assert sorted(member.end()[1] for member in members) == ['{"step":1}\n', '{"step":2}\n']
 
 
+@pytest.mark.slow
 def test_advertise_until_a_signal(line: Cluster) -> None:
     running = Running("advertise", "price > 0", "dest IS NOT NULL", "--url", line.urls[0])
     assert running.error_line() == "palio: advertised at b1 until Ctrl-C\n"
@@ -224,6 +226,7 @@ def _explained(line: Cluster, *arguments: str) -> list[str]:
 # ---- a cluster
 
 
+@pytest.mark.slow
 def test_cluster_up_until_ctrl_c(tmp_path: Path) -> None:
     running = Running("cluster", "up", "--brokers", "2", "--topology", "line", "--port", "0",
                       "--data", str(tmp_path))  # fmt: skip
@@ -285,6 +288,7 @@ def test_mistakes_are_sentences(arguments: list[str], says: str) -> None:
     assert says in str(result.exception)
 
 
+@pytest.mark.slow
 def test_what_the_broker_refuses(line: Cluster) -> None:
     for arguments, says in (
         (["subscribe", "price <"], "price <"),

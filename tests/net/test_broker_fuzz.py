@@ -128,6 +128,7 @@ async def attacked(folder: Path, count: int, seed: int, *, progress: bool = Fals
         assert grown < 40 << 20, [size >> 20 for size in sizes]
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("brokers")
 def test_a_broker_outlives_bad_frames(tmp_path: Path) -> None:
     asyncio.run(attacked(tmp_path, 5_000, seed=1))

@@ -171,6 +171,7 @@ def test_init_and_check(tmp_path: Path) -> None:
     assert "without TLS" in command("broker", "--config", path, "--check").stdout
 
 
+@pytest.mark.slow
 def test_sentences_and_exit_codes(tmp_path: Path) -> None:
     taken = socket.create_server(("127.0.0.1", 0))
     path = tmp_path / "broker.toml"

@@ -95,6 +95,7 @@ def test_a_message_outlives_its_broker(tmp_path: Path) -> None:
     asyncio.run(asyncio.wait_for(scene(), PATIENCE_S))
 
 
+@pytest.mark.slow
 def test_with_tls_and_without_asyncio(tmp_path: Path) -> None:
     with local_cluster(2, "line", tls=True, data=tmp_path / "new") as cluster:
         assert cluster.urls[0].startswith("palios://127.0.0.1:")
@@ -114,6 +115,7 @@ with local_cluster(1, "line", data=sys.argv[1]) as cluster:
 """
 
 
+@pytest.mark.slow
 def test_no_broker_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, str(tmp_path)],
