@@ -13,8 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 JAVA_MIN = 17
+
+settings.register_profile("house", deadline=None)  # no test fails because the machine is busy
+settings.load_profile("house")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
