@@ -164,6 +164,7 @@ def test_demo_routes_flights() -> None:
     assert "messages/s" in done.stdout.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_stats_of_predicates_and_of_a_table(tmp_path: Path) -> None:
     from palio import ForwardingTable
 

@@ -88,6 +88,7 @@ class TestJobs:
         with pytest.raises(PalioError, match="batches of an earlier run"):
             run("route", "--predicates", subs, *where)
 
+    @pytest.mark.slow
     def test_bad_messages_are_a_sentence(self, run: Any, tmp_path: Path) -> None:
         (tmp_path / "in.jsonl").write_text('{"price": 1}\n{"price":\n')
         subs = write_predicates(tmp_path, "csv")

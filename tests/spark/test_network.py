@@ -59,6 +59,7 @@ def gathered(frame: Any, folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 def test_a_stream_reads_what_is_published(
     spark: Any, url: str, client: blocking.Client, tmp_path: Path
 ) -> None:

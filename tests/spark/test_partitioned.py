@@ -127,6 +127,7 @@ EDGES = [
 ]
 
 
+@pytest.mark.slow
 def test_made_on_executors(spark: Any, tmp_path: Path) -> None:
     """From texts and from constraint rows: the answers of the table, interfaces in their order."""
     rng = random.Random(5)

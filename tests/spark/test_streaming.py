@@ -171,6 +171,7 @@ def test_a_partitioned_table(
         route(source, parts, tmp_path / "other", columns=["gone"], **options)
 
 
+@pytest.mark.slow
 def test_files_by_interface_and_by_group(
     spark: Any, tmp_path: Path, tables: palio.spark.TableDirectory
 ) -> None:

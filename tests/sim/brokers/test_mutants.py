@@ -24,6 +24,8 @@ SEEDS_MAX = 40
 
 Patch = pytest.MonkeyPatch
 
+pytestmark = pytest.mark.slow
+
 
 CRASHES = ("crash",) * 3
 

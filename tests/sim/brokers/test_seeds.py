@@ -56,6 +56,7 @@ def test_one_broker_alone() -> None:
     assert verdict.kind is None, verdict.text
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_run_whatever_the_hashes_are() -> None:
     def fingerprints(hash_seed: str) -> str:
         done = subprocess.run(
