@@ -249,6 +249,19 @@ def test_a_group_shares() -> None:
         exchange.run()
 
 
+def test_a_group_is_no_durable_subscription_whatever_their_names() -> None:
+    exchange = Exchange()
+    exchange.add("a")
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    shared = ann.session.subscribe("x > 0", group="g")
+    kept = bob.session.subscribe("x > 0", durable="g/x > 0")
+    exchange.run()
+    for _ in range(4):
+        bob.publish({"x": 1}, durable=False)
+    exchange.run()
+    assert len(ann.got(shared)) == len(bob.got(kept)) == 4
+
+
 @pytest.mark.parametrize("routing", WAYS)
 def test_patterns(routing: str) -> None:
     exchange = network(_shape(routing), routing=routing)

@@ -46,7 +46,7 @@ class Link:
 
     __slots__ = ("certificate", "credit", "dialled", "frames", "heard_us", "identity", "is_bound",
                  "is_pressed", "name", "number", "pending",
-                 "pinged_us", "publisher", "received", "waiting")  # fmt: skip
+                 "pinged_us", "publisher", "received")  # fmt: skip
 
     def __init__(self, number: int, frames: Frames, now_us: int) -> None:
         self.number = number
@@ -67,7 +67,6 @@ class Link:
         self.is_pressed = False
         """More waits to be sent there than should."""
         self.received = 0
-        self.waiting: list[bytes] = []
 
 
 class Broker:

@@ -257,7 +257,7 @@ class Clients:
             return
         if word.since is not None:
             raise PalioError("only a durable subscription starts in the past; give it a name")
-        shared = f"{identity.name}/{word.group}/{predicate}" if word.group else ""
+        shared = f"shared\n{identity.name}\n{word.group}\n{predicate}" if word.group else ""
         self._broker.live.subscribe(
             link,
             word.id,
@@ -312,7 +312,7 @@ class Clients:
             word.id,
             predicate.filters,
             credit=_positive(word.credit),
-            group=f"{name}",
+            group=f"durable\n{name}",
             only_live=True,
         )
         position = broker.deposit.attach(name, (link, word.id), _positive(word.credit))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 class Disk:
     def __init__(self) -> None:
-        self._safe: dict[str, bytes] = {}
+        self.safe: dict[str, bytes] = {}
         self._now: dict[str, bytes] = {}
         self._pending: dict[str, bytes | None] = {}
         self._under_way: dict[str, bytes | None] = {}
@@ -42,9 +42,9 @@ class Disk:
     def end(self) -> None:
         for key, value in self._under_way.items():
             if value is None:
-                self._safe.pop(key, None)
+                self.safe.pop(key, None)
             else:
-                self._safe[key] = value
+                self.safe[key] = value
         self._under_way = {}
 
     def crash(self, is_done: bool) -> None:
@@ -52,4 +52,4 @@ class Disk:
         if is_done:
             self.end()
         self._pending, self._under_way = {}, {}
-        self._now = dict(self._safe)
+        self._now = dict(self.safe)
