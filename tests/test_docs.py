@@ -99,5 +99,5 @@ def test_every_module_is_on_the_map() -> None:
 def test_every_module_of_the_network_is_in_its_list(layer: str) -> None:
     page = (ROOT / "docs" / "concepts" / "network.md").read_text()
     listed = set(re.findall(r"\w+", page[page.index("## The modules") :]))
-    modules = {path.stem for path in (ROOT / "src" / "palio" / layer).glob("*.py")}
+    modules = {path.stem for path in (ROOT / "src" / "palio" / layer).rglob("*.py")}
     assert modules - listed == {"__init__"}

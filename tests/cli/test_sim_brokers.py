@@ -9,7 +9,7 @@ from tests.cli.test_commands import palio
 from typer.testing import CliRunner
 
 from palio.cli import app
-from palio.protocol.deposit import Deposit
+from palio.protocol.durability.deposit import Deposit
 
 SMALL = ["sim-brokers", "--brokers", "3", "--operations", "20"]
 

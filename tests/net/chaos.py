@@ -26,7 +26,7 @@ import palio
 from palio.net.client import Client, Subscription
 from palio.net.cluster import Cluster, local_cluster
 from palio.net.storage import SqliteStore
-from palio.protocol.deposit import Deposit
+from palio.protocol.durability.deposit import Deposit
 from tests.net.faults import Line
 from tests.net.judgement import EXAMPLES, Id, Judge, Sent, Taken, Workload, published
 

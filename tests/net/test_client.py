@@ -27,8 +27,8 @@ from palio.errors import (
 from palio.net.attributes import from_bytes, to_bytes
 from palio.net.client import Client, Subscription
 from palio.protocol import words
+from palio.protocol.client.session import Settings
 from palio.protocol.frames import Limits
-from palio.protocol.session import Settings
 from tests.net.running import in_loop, until
 from tests.net.served import Served
 from tests.protocol.stand_in import StandIn

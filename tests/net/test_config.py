@@ -14,7 +14,7 @@ import palio
 from palio.net import config as configuration
 from palio.net.config import Config, example, read
 from palio.net.sections import Endpoint, InvalidConfig, parse_endpoint
-from palio.protocol.queues import Full
+from palio.protocol.durability.queues import Full
 
 HASH = hashlib.sha256(b"token").hexdigest()
 LOCAL = '[broker]\nname = "milan"\n'

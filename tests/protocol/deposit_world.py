@@ -12,14 +12,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from palio.protocol.bounds import Bounds
-from palio.protocol.deposit import Deposit
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.deposit import Deposit
+from palio.protocol.durability.known import Matching, fact_decoder
+from palio.protocol.durability.outgoing import Outgoing
+from palio.protocol.durability.queues import Full
+from palio.protocol.durability.vault import PREFIX
 from palio.protocol.frames import Carry, Limits, Publish, Target, letter_frame
-from palio.protocol.known import Matching, fact_decoder
-from palio.protocol.outgoing import Outgoing
-from palio.protocol.queues import Full
 from palio.protocol.runs import Publication, Run, scan
-from palio.protocol.vault import PREFIX
 from palio.protocol.words import Durable, Got
 
 from .memory_store import MemoryStore

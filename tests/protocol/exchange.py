@@ -13,7 +13,7 @@ from random import Random
 
 from palio.protocol.access import EVERYTHING, Access, Identity
 from palio.protocol.broker import Broker
-from palio.protocol.session import Arrival, Session
+from palio.protocol.client.session import Arrival, Session
 from palio.protocol.settings import Neighbour, Settings
 from palio.protocol.words import Word
 from tests.protocol.memory_store import MemoryStore

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from palio.protocol.landscape import Landscape, LandscapeSettings
-from palio.protocol.records import Fact
+from palio.protocol.overlay.landscape import Landscape, LandscapeSettings
+from palio.protocol.overlay.records import Fact
 from palio.protocol.words import Digest, Durable, Missing, State, States, Word
 
 SETTINGS = LandscapeSettings(refresh_us=20_000, age_us=60_000)

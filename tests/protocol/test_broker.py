@@ -9,7 +9,7 @@ import pytest
 
 from palio import Message, parse
 from palio.protocol.access import Access, Identity, token_hash
-from palio.protocol.bounds import Bounds
+from palio.protocol.durability.bounds import Bounds
 from palio.protocol.frames import Forward, letter_frame, word_frame
 from palio.protocol.words import (
     VERSION,

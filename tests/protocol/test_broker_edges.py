@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from palio.protocol.bounds import Bounds
-from palio.protocol.deposit import Deposit
+from palio.protocol.client.session import Session
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.deposit import Deposit
 from palio.protocol.frames import (
     BEFORE_HELLO,
     Carry,
@@ -14,7 +15,6 @@ from palio.protocol.frames import (
     letter_frame,
     word_frame,
 )
-from palio.protocol.session import Session
 from palio.protocol.words import (
     VERSION,
     Durable,
@@ -250,3 +250,17 @@ class TestForgetting:
         assert not session.unsubscribe(new, forget=True)
         session.receive(word_frame(Unsubscribed(old)), 3)
         assert self.said(session) == []
+
+
+def test_a_durable_subscription_that_is_refused_for_its_credit_leaves_nothing_behind() -> None:
+    exchange = Exchange()
+    broker = exchange.add("a")
+    ann = exchange.client("a", "ann")
+    wish = Subscribe(7, "x > 0", durable="d", credit=0)
+    broker.receive(ann.link, word_frame(wish), exchange.now_us)
+    exchange.run()
+    assert [word.id for word in ann.heard(Refused)] == [7]
+    assert not list(broker.deposit.subscriptions())
+    broker.receive(ann.link, word_frame(Subscribe(7, "x > 0", durable="d")), exchange.now_us)
+    exchange.run()
+    assert [fact.name for fact in broker.deposit.subscriptions()] == ["anybody/d"]

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from palio.errors import PalioError
-from palio.protocol.bounds import Bounds
-from palio.protocol.deposit import Deposit
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.deposit import Deposit
+from palio.protocol.durability.outgoing import Outgoing
+from palio.protocol.durability.queues import Full
 from palio.protocol.frames import Carry, Target
-from palio.protocol.outgoing import Outgoing
-from palio.protocol.queues import Full
 from palio.protocol.words import Durable, Got
 
 from .memory_store import MemoryStore

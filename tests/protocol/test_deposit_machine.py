@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from palio.protocol import kept
-from palio.protocol.bounds import Bounds
-from palio.protocol.queues import Full
+from palio.protocol.durability import kept
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.queues import Full
 
 from .deposit_world import SECOND_US, World
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palio.errors import InvalidFile
-from palio.protocol import journal as journals
-from palio.protocol.bounds import Bounds
-from palio.protocol.journal import Journal
-from palio.protocol.kept import Message, weigh
+from palio.protocol.durability import journal as journals
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.journal import Journal
+from palio.protocol.durability.kept import Message, weigh
 
 from .memory_store import MemoryStore
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from palio import parse
 from palio.errors import InvalidPredicate, InvalidTopology
 from palio.protocol.frames import BrokenFrame
-from palio.protocol.landscape import Landscape, LandscapeSettings
-from palio.protocol.records import Fact
+from palio.protocol.overlay.landscape import Landscape, LandscapeSettings
+from palio.protocol.overlay.records import Fact
 from palio.protocol.words import Digest, Durable, State, States
 from tests.protocol.landscapes import SETTINGS, Network
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palio.protocol import ledger as ledgers
-from palio.protocol.ledger import Head, Ledger, Line, Record
+from palio.protocol.durability import ledger as ledgers
+from palio.protocol.durability.ledger import Head, Ledger, Line, Record
 
 from .memory_store import MemoryStore
 

@@ -9,14 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palio.protocol import kept
-from palio.protocol.bounds import Bounds
-from palio.protocol.deposit import Deposit
+from palio.protocol.durability import kept
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.deposit import Deposit
+from palio.protocol.durability.journal import Journal
+from palio.protocol.durability.kept import (
+    Message,
+    Pack,
+    Picked,
+    from_bytes,
+    messages_of,
+    to_bytes,
+    weigh,
+)
+from palio.protocol.durability.outgoing import Keys, Outgoing
+from palio.protocol.durability.queues import Full
 from palio.protocol.frames import Deliver, Frames, Letter, Publish, letter_frame
-from palio.protocol.journal import Journal
-from palio.protocol.kept import Message, Pack, Picked, from_bytes, messages_of, to_bytes, weigh
-from palio.protocol.outgoing import Keys, Outgoing
-from palio.protocol.queues import Full
 from palio.protocol.runs import Publication, Run, deliver_entries, packed, scan
 from palio.protocol.words import Durable, Got
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palio.protocol.bounds import Bounds
-from palio.protocol.journal import Journal
-from palio.protocol.kept import Message, weigh
-from palio.protocol.ledger import Line
-from palio.protocol.queues import Full, Queue
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.journal import Journal
+from palio.protocol.durability.kept import Message, weigh
+from palio.protocol.durability.ledger import Line
+from palio.protocol.durability.queues import Full, Queue
 
 from .memory_store import MemoryStore
 

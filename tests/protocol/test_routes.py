@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from palio import Predicate, parse, reduce
 from palio.errors import InvalidTopology
 from palio.model.message import Message
-from palio.protocol import demand
-from palio.protocol.demand import Demand
 from palio.protocol.frames import BrokenFrame
-from palio.protocol.landscape import Landscape
-from palio.protocol.routes import Routes
+from palio.protocol.overlay import demand
+from palio.protocol.overlay.demand import Demand
+from palio.protocol.overlay.landscape import Landscape
+from palio.protocol.overlay.routes import Routes
 from palio.protocol.words import State
 from palio.routing import Topology, scheme
 from tests.protocol.landscapes import Network

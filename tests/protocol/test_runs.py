@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palio.protocol import kept
 from palio.protocol.broker import Broker
+from palio.protocol.durability import kept
 from palio.protocol.frames import Deliver, Frames, Letter, Limits, Publish, letter_frame, word_frame
 from palio.protocol.runs import Run, scan
 from palio.protocol.words import VERSION, Hello, Ping, Published, Subscribe, Word

@@ -10,8 +10,8 @@ import pytest
 import palio
 from palio.errors import InvalidValue, NetworkError
 from palio.protocol import words
+from palio.protocol.client.session import Arrival, Closing, Happening, Session, Settings
 from palio.protocol.frames import Deliver, Forward, Frames, Limits, letter_frame, word_frame
-from palio.protocol.session import Arrival, Closing, Happening, Session, Settings
 from tests.protocol.stand_in import StandIn
 
 WELCOME = word_frame(words.Welcome(words.VERSION, "b", "ann", 0, 3_000_000))

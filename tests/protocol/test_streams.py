@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from palio.protocol.bounds import Bounds
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.journal import Journal
+from palio.protocol.durability.kept import Message, weigh
+from palio.protocol.durability.ledger import Line
+from palio.protocol.durability.streams import Arrival, Inbound, Outbound
 from palio.protocol.frames import Carry, Target
-from palio.protocol.journal import Journal
-from palio.protocol.kept import Message, weigh
-from palio.protocol.ledger import Line
-from palio.protocol.streams import Arrival, Inbound, Outbound
 
 from .memory_store import MemoryStore
 

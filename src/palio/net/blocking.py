@@ -36,7 +36,7 @@ from palio.net.notes import Received
 from palio.net.subscription import Note as AsyncNote
 from palio.net.subscription import Subscription as AsyncSubscription
 from palio.net.subscription import Watch as AsyncWatch
-from palio.protocol.session import Settings
+from palio.protocol.client.session import Settings
 from palio.protocol.words import Explained, Place, Subscribed
 from palio.routing.patterns.pattern import Pattern
 

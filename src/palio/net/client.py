@@ -33,7 +33,7 @@ from palio.net.attributes import to_bytes
 from palio.net.connection import Connection
 from palio.net.notes import microseconds
 from palio.net.subscription import Note, Subscription, Watch
-from palio.protocol.session import Session, Settings
+from palio.protocol.client.session import Session, Settings
 from palio.protocol.words import Explained, Place, Shown
 from palio.routing.patterns.pattern import Pattern
 

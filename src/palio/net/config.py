@@ -21,9 +21,9 @@ from palio.model.language import parse
 from palio.model.predicate import Predicate
 from palio.net.sections import Endpoint, Section
 from palio.protocol.access import Access, Identity
-from palio.protocol.bounds import Bounds
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.queues import Full
 from palio.protocol.frames import Limits
-from palio.protocol.queues import Full
 from palio.protocol.settings import ROUTINGS, Neighbour, Settings
 
 ANONYMOUS = "anonymous"

@@ -25,7 +25,7 @@ from palio.net.acknowledgements import Acknowledgements
 from palio.net.address import Address
 from palio.net.inbox import Ended, Inbox
 from palio.protocol import words
-from palio.protocol.session import Arrival, Closing, Happening, Session
+from palio.protocol.client.session import Arrival, Closing, Happening, Session
 from palio.protocol.words import Word
 
 log = logging.getLogger("palio.client")

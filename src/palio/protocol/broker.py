@@ -21,14 +21,14 @@ from collections.abc import Callable
 from palio.errors import PalioError
 from palio.protocol.access import Identity
 from palio.protocol.clients import Clients
-from palio.protocol.deposit import Deposit
+from palio.protocol.durability.deposit import Deposit
 from palio.protocol.effects import Effects, Output
 from palio.protocol.frames import BEFORE_HELLO, BrokenFrame, Frames, Letter
 from palio.protocol.handshake import NONCE_BYTES, Answering, Dialling, answer, dial
-from palio.protocol.landscape import Landscape
 from palio.protocol.live import NETWORK, Live
 from palio.protocol.neighbours import Neighbours
-from palio.protocol.routes import Routes
+from palio.protocol.overlay.landscape import Landscape
+from palio.protocol.overlay.routes import Routes
 from palio.protocol.runs import Run, scan
 from palio.protocol.settings import Settings
 from palio.protocol.store import Store

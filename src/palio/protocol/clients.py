@@ -1,6 +1,6 @@
 """The applications at a broker: what they ask for, and what they are told.
 
-    Subscribe   live: at once; durable: the deposit keeps it, and Subscribed follows the commit
+    Subscribe   live: at once; durable: when it is safe (homes.py)
     Unsubscribe, Acknowledge, Credit, Advertise, Unadvertise
     Quench      Wanted now, and when it has changed, at most every so often (quenching.py)
     Explain, Show
@@ -12,15 +12,13 @@ one application can share them. What an identity may not do is refused with a se
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from palio.errors import InvalidPredicate, PalioError
 from palio.model.advertisement import Advertisement
 from palio.model.language import parse
 from palio.model.message import Message
 from palio.model.predicate import Constraint, Predicate
-from palio.protocol import outgoing
 from palio.protocol.access import (
     Access,
     Identity,
@@ -32,14 +30,13 @@ from palio.protocol.access import (
 from palio.protocol.explaining import Explaining, is_named, why
 from palio.protocol.frames import BrokenFrame
 from palio.protocol.handshake import check_client
+from palio.protocol.homes import Homes
 from palio.protocol.quenching import Quenching
-from palio.protocol.queues import Full
 from palio.protocol.words import (
     Acknowledge,
     Advertise,
     Credit,
     Done,
-    Durable,
     Ended,
     Explain,
     Forget,
@@ -69,8 +66,7 @@ _ALL_CREDIT = 1 << 40
 class _Client:
     """What is known of a client beyond its link."""
 
-    __slots__ = ("advertised", "durable", "link", "pressed", "quench", "subscribed", "told",
-                 "watched")  # fmt: skip
+    __slots__ = ("advertised", "durable", "link", "pressed", "subscribed", "watched")
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -91,18 +87,7 @@ class Clients:
         self.quenching = Quenching(broker)
         self._clients: dict[int, _Client] = {}
         self._publishers: dict[str, Link] = {}
-        self._awaiting: dict[str, list[tuple[int, int]]] = {}
-        """Durable subscriptions that are not safe yet: who waits for an answer, link and id."""
-        self._leaving: dict[tuple[str, int], list[tuple[int, int]]] = {}
-        """Name and version of those whose end is not safe yet: link and id of who waits."""
-        self._version = 0
-        self.durables: dict[str, Durable] = {}
-        """Durable subscriptions that live here."""
-        for fact in broker.deposit.subscriptions():
-            if fact.broker == broker.name:
-                self._create(fact.name, fact.durable, fact.full)
-                self._version = max(self._version, fact.durable.version)
-                broker.landscape.set_durable(fact.name, fact.durable)
+        self.homes = Homes(broker, self)
 
     def __len__(self) -> int:
         return len(self._clients)
@@ -173,8 +158,7 @@ class Clients:
                     else:
                         check_watch(identity, client.watched[id])
                 except PalioError as error:
-                    self._broker.output.say(link.number, Ended(id, str(error)))
-                    self._end(client, id)
+                    self.end(link.number, id, str(error))
 
     # ---- requests
 
@@ -283,82 +267,22 @@ class Clients:
     def _subscribe_durably(
         self, client: _Client, identity: Identity, word: Subscribe, predicate: Predicate
     ) -> None:
-        broker, link = self._broker, client.link.number
-        name = f"{identity.name}/{word.durable}"
-        if name in self.durables and not broker.deposit.has(name):
-            self._drop(name)  # it has ended, which is not safe yet; this will be another one
-        known = self.durables.get(name)
-        if known is not None and parse(known.predicate) != predicate:
-            raise PalioError(
-                f"the durable subscription {word.durable!r} has the predicate {known.predicate}; "
-                "unsubscribe it with forget first, or choose another name"
-            )
-        if known is None:
-            since = broker.now_us if word.since is None else word.since
-            self._version = max(self._version + 1, broker.now_us)
-            durable = Durable(str(predicate), since, self._version)
-            self._create(name, durable, _full(word.full, broker.settings.full))
-            if not broker.deposit.has(name):
-                self._drop(name)
-                raise PalioError("more messages waited for it from the past than its bound allows")
-            self._awaiting[name] = []
+        link, credit = client.link.number, _positive(word.credit)
+        name = self.homes.open(identity, word, predicate)
         for other in self._sharing(name) if not word.group else []:
-            broker.output.say(other[0], Ended(other[1], "another client has taken it over"))
-            self._end(self._clients[other[0]], other[1])
+            self.end(*other, "another client has taken it over")
         client.subscribed[word.id] = predicate
         client.durable[word.id] = name
-        broker.live.subscribe(
+        self._broker.live.subscribe(
             link,
             word.id,
             predicate.filters,
-            credit=_positive(word.credit),
+            credit=credit,
             group=f"durable\n{name}",
             only_live=True,
         )
-        position = broker.deposit.attach(name, (link, word.id), _positive(word.credit))
-        if name in self._awaiting:
-            self._awaiting[name].append((link, word.id))
-        else:
-            self._confirm(link, word.id, name, position)
+        self.homes.attach(name, link, word.id, credit)
         self.quenching.soon()
-
-    def _create(self, name: str, durable: Durable, full: Full) -> None:
-        broker, predicate = self._broker, parse(durable.predicate)
-        broker.deposit.create(name, durable, full, matching(predicate), broker.now_us)
-        broker.traffic.add(broker.name, name, predicate.filters)
-        self.durables[name] = durable
-
-    def created(self, name: str) -> None:
-        """A durable subscription is safe: all brokers are told, and who asked for it."""
-        durable = self.durables.get(name)
-        if durable is None:
-            return
-        self._broker.landscape.set_durable(name, durable)
-        for link, id in self._awaiting.pop(name, ()):
-            client = self._clients.get(link)
-            if client is not None and client.durable.get(id) == name:
-                self._confirm(link, id, name, 0)
-
-    def _confirm(self, link: int, id: int, name: str, position: int) -> None:
-        last, version = self._broker.deposit.last_position(name), self.durables[name].version
-        self._broker.output.say(link, Subscribed(id, position, last, version))
-
-    def ended(self, ended: outgoing.Ended) -> None:
-        """A durable subscription has ended for good, and that is safe: now everybody is told."""
-        name, version = ended.name, ended.version
-        for link, id in self._leaving.pop((name, version), ()):
-            if link in self._clients:
-                self._broker.output.say(link, Unsubscribed(id))
-        for link, id in cast(list[tuple[int, int]], ended.consumers):
-            client = self._clients.get(link)
-            if client is not None and client.durable.get(id) == name:
-                self._broker.output.say(link, Ended(id, ended.reason))
-                self._end(client, id)
-        known = self.durables.get(name)
-        if known is not None and known.version == version:
-            self._drop(name)
-        if name not in self.durables:  # otherwise the others hear of it with its successor
-            self._broker.landscape.set_durable(name, None)
 
     def _sharing(self, name: str) -> list[tuple[int, int]]:
         return [
@@ -378,26 +302,21 @@ class Clients:
         if name is None or not word.forget:
             return True
         for link, id in self._sharing(name):
-            self._broker.output.say(link, Ended(id, "it was forgotten by another client"))
-            self._end(self._clients[link], id)
-        return not self._forget(name, (client.link.number, word.id))
+            self.end(link, id, "it was forgotten by another client")
+        return not self.homes.forget(name, (client.link.number, word.id))
 
-    def _forget(self, name: str, asked: tuple[int, int]) -> bool:
-        """End a durable subscription for good; False: there is none."""
-        if name not in self.durables or not self._broker.deposit.has(name):
-            return False
-        self._leaving.setdefault((name, self.durables[name].version), []).append(asked)
-        self._broker.deposit.remove(name, self._broker.now_us)
-        self._drop(name)
-        return True
+    def is_there(self, link: int) -> bool:
+        return link in self._clients
 
-    def _drop(self, name: str) -> None:
-        """It gets no more messages."""
-        durable = self.durables.pop(name, None)
-        if durable is not None:
-            self._awaiting.pop(name, None)
-            filters = parse(durable.predicate).filters
-            self._broker.traffic.remove(self._broker.name, name, filters)
+    def consumes(self, link: int, id: int, name: str) -> bool:
+        """Is this subscription of a client the durable one of this name?"""
+        client = self._clients.get(link)
+        return client is not None and client.durable.get(id) == name
+
+    def end(self, link: int, id: int, reason: str) -> None:
+        """A subscription is over, and its client is told why."""
+        self._broker.output.say(link, Ended(id, reason))
+        self._end(self._clients[link], id)
 
     def _end(self, client: _Client, id: int) -> None:
         client.subscribed.pop(id, None)
@@ -445,7 +364,7 @@ class Clients:
             for id, predicate in client.subscribed.items()
             if predicate is not None and id not in client.durable
         ]
-        named += [(name, parse(durable.predicate)) for name, durable in self.durables.items()]
+        named += self.homes.predicates()
         return [
             (name, why(predicate, message))
             for name, predicate in named
@@ -464,24 +383,6 @@ def _single(text: str) -> Constraint:
             f"{text}: an advertisement is a list of single constraints; write AND as two of them"
         )
     return predicate.filters[0].constraints[0]
-
-
-def matching(predicate: Predicate) -> Callable[[list[bytes]], list[bool]]:
-    """Which of these attributes a predicate selects; for replays."""
-
-    def matches(texts: list[bytes]) -> list[bool]:
-        return [predicate.matches(Message.from_json(text)) for text in texts]
-
-    return matches
-
-
-def _full(word: str, default: Full) -> Full:
-    if not word:
-        return default
-    try:
-        return Full(word)
-    except ValueError:
-        raise PalioError(f"full is {', '.join(Full)}, not {word!r}") from None
 
 
 def _positive(count: int) -> int:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from palio.model.language import parse
-from palio.protocol.clients import matching
 from palio.protocol.frames import BrokenFrame, word_frame
+from palio.protocol.homes import matching
+from palio.protocol.overlay.records import Fact
 from palio.protocol.packets import from_bytes, to_bytes
-from palio.protocol.records import Fact
 from palio.protocol.traffic import name_of, peer_of
 from palio.protocol.words import (
     Asked,

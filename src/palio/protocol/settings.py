@@ -6,9 +6,9 @@ import msgspec
 
 from palio.errors import PalioError
 from palio.protocol.access import Access
-from palio.protocol.bounds import Bounds
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.queues import Full
 from palio.protocol.frames import Limits
-from palio.protocol.queues import Full
 
 FORWARDING = "forwarding"
 ROUTINGS = (FORWARDING, "PSF", "iPS", "PIF", "DRP")

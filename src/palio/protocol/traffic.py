@@ -25,6 +25,8 @@ from palio.errors import InvalidValue, PalioError
 from palio.model.message import Message
 from palio.model.predicate import Filter
 from palio.protocol.access import check_publish
+from palio.protocol.durability.kept import Picked
+from palio.protocol.durability.outgoing import Delivery, Keys
 from palio.protocol.frames import (
     BrokenFrame,
     Carry,
@@ -36,9 +38,7 @@ from palio.protocol.frames import (
     deliver_frames,
     letter_frame,
 )
-from palio.protocol.kept import Picked
 from palio.protocol.live import NOWHERE, Parcel
-from palio.protocol.outgoing import Delivery, Keys
 from palio.protocol.runs import Publication, Run, deliver_entries, packed
 from palio.protocol.words import Credit, Got, Published, Rejected
 from palio.routing.data_path import DataPath
@@ -396,9 +396,9 @@ class Traffic:
         for delivery in out.deliveries:
             self._hand_over(delivery)
         for name in out.created:
-            broker.clients.created(name)
+            broker.clients.homes.created(name)
         for ended in out.ended:
-            broker.clients.ended(ended)
+            broker.clients.homes.ended(ended)
         if out.has_room and self._held:
             held, self._held = self._held, {}
             self._store([_Lot(*one) for one in held.items()])

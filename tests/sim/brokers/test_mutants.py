@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from palio.protocol.deposit import Deposit
+from palio.protocol.client.receipts import Receipts
+from palio.protocol.durability.deposit import Deposit
+from palio.protocol.durability.publishers import Publishers
+from palio.protocol.durability.streams import Inbound, Outbound
+from palio.protocol.durability.vault import Vault
 from palio.protocol.live import Live
 from palio.protocol.neighbours import Neighbours
-from palio.protocol.publishers import Publishers
-from palio.protocol.receipts import Receipts
-from palio.protocol.streams import Inbound, Outbound
 from palio.protocol.traffic import Traffic
-from palio.protocol.vault import Vault
 from palio.sim.brokers.disks import Disk
 from palio.sim.brokers.runs import judge
 from palio.sim.brokers.workload import FAULTS, BrokerSettings
@@ -202,7 +202,9 @@ def test_doubled_live_messages_are_caught(monkeypatch: Patch) -> None:
 
 
 def test_journals_that_are_never_swept_are_caught(monkeypatch: Patch) -> None:
-    monkeypatch.setattr("palio.protocol.journal.Journal.sweep", lambda self, now_us, needed: None)
+    monkeypatch.setattr(
+        "palio.protocol.durability.journal.Journal.sweep", lambda self, now_us, needed: None
+    )
     caught("leftovers")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from random import Random
 
-from palio.protocol.session import Arrival, Closing, Happening, Session
+from palio.protocol.client.session import Arrival, Closing, Happening, Session
 from palio.protocol.words import Ended, Published, Refused, Rejected, Subscribed, Unsubscribed
 from palio.sim.brokers.hosts import Host
 from palio.sim.brokers.judging import Judge

@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from palio.protocol.session import Arrival
+from palio.protocol.client.session import Arrival
 from palio.sim.brokers.plans import Sending, Want
 from palio.sim.brokers.records import Desk, Publication, Receipt
 from palio.sim.checkers import Violation

@@ -86,8 +86,8 @@ def _counts(core: Broker, links: int, facts: int) -> list[tuple[str, object, obj
         ("messages that wait for room", len(traffic._held), 0),
         ("messages that are not safe", len(traffic._stored) + len(traffic._unsafe), 0),
         ("messages that wait for neighbours", _waiting(core), 0),
-        ("subscriptions that wait for a commit", len(core.clients._awaiting), 0),
-        ("subscriptions that wait for their end", len(core.clients._leaving), 0),
+        ("subscriptions that wait for a commit", len(core.clients.homes._awaiting), 0),
+        ("subscriptions that wait for their end", len(core.clients.homes._leaving), 0),
         ("consumers", len(core.deposit._consumers), 0),
         ("commits under way", len(core.deposit._under_way), 0),
     ]

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from palio.protocol.bounds import Bounds
+from palio.protocol.durability.bounds import Bounds
 
 
 class Verb(StrEnum):

@@ -12,7 +12,7 @@ from random import Random
 import msgspec
 
 from palio.errors import PalioError
-from palio.protocol.bounds import Bounds
+from palio.protocol.durability.bounds import Bounds
 from palio.protocol.settings import FORWARDING, ROUTINGS
 from palio.sim.brokers.plans import (
     Argument,

@@ -14,7 +14,7 @@ from random import Random
 import msgspec
 
 from palio.protocol.access import EVERYTHING, Access, Identity
-from palio.protocol.queues import Full
+from palio.protocol.durability.queues import Full
 from palio.protocol.settings import Neighbour, Settings
 from palio.sim.brokers.applications import IDENTITY, Application
 from palio.sim.brokers.hosts import Host

@@ -24,11 +24,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from palio.protocol.bounds import Bounds
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.journal import Journal
+from palio.protocol.durability.kept import Message
+from palio.protocol.durability.ledger import Line, Sent
 from palio.protocol.frames import Carry, Target
-from palio.protocol.journal import Journal
-from palio.protocol.kept import Message
-from palio.protocol.ledger import Line, Sent
 
 _PROBE = 16
 """How many go again after silence, until there is an answer."""

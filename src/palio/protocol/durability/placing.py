@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from palio.protocol.kept import Message, Pack
-from palio.protocol.known import Known
-from palio.protocol.ledger import Sent
-from palio.protocol.outgoing import Keys
-from palio.protocol.queues import Full, Queue
-from palio.protocol.streams import Outbound
-from palio.protocol.vault import Vault
+from palio.protocol.durability.kept import Message, Pack
+from palio.protocol.durability.known import Known
+from palio.protocol.durability.ledger import Sent
+from palio.protocol.durability.outgoing import Keys
+from palio.protocol.durability.queues import Full, Queue
+from palio.protocol.durability.streams import Outbound
+from palio.protocol.durability.vault import Vault
 
 _WAYS_MAX = 10_000
 

@@ -26,7 +26,7 @@ import msgspec
 from palio.errors import InvalidTopology
 from palio.model.predicate import Filter, Predicate
 from palio.protocol.frames import BrokenFrame
-from palio.protocol.records import (
+from palio.protocol.overlay.records import (
     WEIGHT_MAX,
     WEIGHT_MIN,
     Fact,

@@ -30,8 +30,8 @@ from itertools import accumulate
 import msgspec
 
 from palio.errors import InvalidFile
-from palio.protocol.bounds import Bounds
-from palio.protocol.kept import Message, Pack, Picked, from_bytes, to_bytes
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.kept import Message, Pack, Picked, from_bytes, to_bytes
 from palio.protocol.store import Store
 
 BATCH_COUNT = 4096

@@ -29,6 +29,9 @@ from palio.errors import InvalidValue, NetworkError
 from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.protocol import words
+from palio.protocol.client.happenings import Arrival, Closing, Happening, parse_wanted
+from palio.protocol.client.outbox import Outbox
+from palio.protocol.client.standing import Standing
 from palio.protocol.frames import (
     BrokenFrame,
     Deliver,
@@ -40,9 +43,6 @@ from palio.protocol.frames import (
     word_frame,
 )
 from palio.protocol.handshake import other_version
-from palio.protocol.happenings import Arrival, Closing, Happening, parse_wanted
-from palio.protocol.outbox import Outbox
-from palio.protocol.standing import Standing
 from palio.protocol.words import Word
 
 __all__ = ["Arrival", "Closing", "Happening", "Session", "Settings"]

@@ -31,10 +31,10 @@ import msgspec
 from palio.errors import InvalidTopology
 from palio.model.message import Message, as_message
 from palio.model.predicate import Filter, Predicate
-from palio.protocol.demand import Demand
 from palio.protocol.frames import BrokenFrame
-from palio.protocol.landscape import Landscape
-from palio.protocol.ways import WAYS, Ways, first_hops
+from palio.protocol.overlay.demand import Demand
+from palio.protocol.overlay.landscape import Landscape
+from palio.protocol.overlay.ways import WAYS, Ways, first_hops
 from palio.routing.data_path import DataPath
 from palio.routing.schemes import SCHEMES, scheme
 from palio.routing.schemes.delivery import Delivery

@@ -21,9 +21,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from palio.protocol.bounds import Bounds
-from palio.protocol.journal import Journal
-from palio.protocol.ledger import Line
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.journal import Journal
+from palio.protocol.durability.ledger import Line
 
 
 class Full(StrEnum):

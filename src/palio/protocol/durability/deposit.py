@@ -30,19 +30,19 @@ from operator import lt
 import msgspec
 
 from palio.errors import PalioError
-from palio.protocol.bounds import Bounds
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.journal import Journal
+from palio.protocol.durability.kept import Message, Pack, keep, numbers_of, weigh
+from palio.protocol.durability.known import Fact, Known, Matching
+from palio.protocol.durability.outgoing import Delivery, Ended, Keys, Outgoing, Statistics
+from palio.protocol.durability.placing import Placing, Ways
+from palio.protocol.durability.publishers import Publisher
+from palio.protocol.durability.queues import Full, Queue
+from palio.protocol.durability.streams import Arrival, Inbound, Outbound
+from palio.protocol.durability.vault import Sealed, Vault
 from palio.protocol.frames import Carry, Target
-from palio.protocol.journal import Journal
-from palio.protocol.kept import Message, Pack, keep, numbers_of, weigh
-from palio.protocol.known import Fact, Known, Matching
-from palio.protocol.outgoing import Delivery, Ended, Keys, Outgoing, Statistics
-from palio.protocol.placing import Placing, Ways
-from palio.protocol.publishers import Publisher
-from palio.protocol.queues import Full, Queue
 from palio.protocol.runs import Publication, Run
 from palio.protocol.store import Store
-from palio.protocol.streams import Arrival, Inbound, Outbound
-from palio.protocol.vault import Sealed, Vault
 from palio.protocol.words import Durable, Got
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from palio.protocol.durability.kept import Message, Picked
 from palio.protocol.frames import Target
-from palio.protocol.kept import Message, Picked
 from palio.protocol.words import Got
 
 Keys: TypeAlias = tuple[tuple[str, str], ...]

@@ -20,9 +20,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from palio.protocol.journal import Journal
-from palio.protocol.queues import Full, Queue
-from palio.protocol.streams import Outbound
+from palio.protocol.durability.journal import Journal
+from palio.protocol.durability.queues import Full, Queue
+from palio.protocol.durability.streams import Outbound
 from palio.protocol.words import Durable
 
 Matching: TypeAlias = Callable[[list[bytes]], Sequence[bool]]

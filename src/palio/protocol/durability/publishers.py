@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import msgspec
 
-from palio.protocol.ledger import encode
+from palio.protocol.durability.ledger import encode
 from palio.protocol.store import Store
 
 

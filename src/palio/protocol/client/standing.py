@@ -14,8 +14,8 @@ from __future__ import annotations
 import msgspec
 
 from palio.protocol import words
+from palio.protocol.client.receipts import Receipts
 from palio.protocol.frames import Deliver
-from palio.protocol.receipts import Receipts
 
 
 class Standing:

@@ -21,15 +21,15 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from palio.protocol.bounds import Bounds
-from palio.protocol.journal import Journal
-from palio.protocol.known import Fact, Known, fact_decoder, label
-from palio.protocol.ledger import Ledger, Line, Record, Sent, encode
-from palio.protocol.outgoing import Statistics
-from palio.protocol.publishers import Publisher, Publishers
-from palio.protocol.queues import Queue
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.journal import Journal
+from palio.protocol.durability.known import Fact, Known, fact_decoder, label
+from palio.protocol.durability.ledger import Ledger, Line, Record, Sent, encode
+from palio.protocol.durability.outgoing import Statistics
+from palio.protocol.durability.publishers import Publisher, Publishers
+from palio.protocol.durability.queues import Queue
+from palio.protocol.durability.streams import Inbound, Outbound
 from palio.protocol.store import Store
-from palio.protocol.streams import Inbound, Outbound
 
 PREFIX = "deposit/"
 """All keys of the store begin with it."""

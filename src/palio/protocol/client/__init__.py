@@ -1,0 +1,1 @@
+"""A client without input and output: what it wants, sends again, and has had."""
