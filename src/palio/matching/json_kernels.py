@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from palio.matching.codes import BOOL, FLOAT, STRING
-from palio.matching.jit import borrowing, inlined
+from palio.matching.jit import borrowing
 from palio.matching.json_word_kernels import (
     BASE,
     EMPTY,
@@ -49,12 +49,12 @@ FALSE_TEXT = np.frombuffer(b"false", np.uint8)
 NULL_TEXT = np.frombuffer(b"null", np.uint8)
 
 
-@inlined
+@borrowing
 def is_word(data: Any, p: int, end: int, word: Any) -> bool:
     return end - p >= len(word) and same(data, p, word, 0, len(word))
 
 
-@inlined
+@borrowing
 def is_repeat(h: Any, stamp: int, seen: Any, stamps: Any) -> bool:
     """Has this row had a name of this hash? Note it if not."""
     mask = np.uint64(len(seen) - 1)
@@ -68,7 +68,7 @@ def is_repeat(h: Any, stamp: int, seen: Any, stamps: Any) -> bool:
     return False
 
 
-@inlined
+@borrowing
 def add_text(found: Any, counts: Any, length: int, h: Any) -> int:
     """The position of the text that lies behind the last one, which joins them if it is new."""
     blob, begin, hashes, slots = found.blob, found.begin, found.hashes, found.slots
@@ -84,7 +84,7 @@ def add_text(found: Any, counts: Any, length: int, h: Any) -> int:
     return count
 
 
-@inlined
+@borrowing
 def put(
     names: Any, scratch: Any, found: Any, counts: Any, stamp: int,
     size: int, h: Any, kind: int, raw: int, end: int, text_hash: Any,
@@ -118,7 +118,7 @@ def put(
     return True
 
 
-@inlined
+@borrowing
 def read_value(
     data: Any, p: int, end: int, names: Any, scratch: Any, found: Any, counts: Any, stamp: int,
     size: int, h: Any,
@@ -152,7 +152,7 @@ def read_value(
     return -1
 
 
-@inlined
+@borrowing
 def read_tag(
     data: Any, p: int, end: int, tag: int, names: Any, scratch: Any, found: Any, counts: Any,
     stamp: int, size: int, h: Any,
@@ -173,7 +173,7 @@ def read_tag(
     return -1
 
 
-@inlined
+@borrowing
 def parse_row(
     data: Any, p: int, end: int, stamp: int, names: Any, scratch: Any, found: Any, counts: Any
 ) -> bool:

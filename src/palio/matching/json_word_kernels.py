@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from palio.matching.codes import FLOAT, INT, TIME
-from palio.matching.jit import borrowing, inlined
+from palio.matching.jit import borrowing
 
 BASE = np.uint64(0x9E3779B97F4A7C15)
 ONE = np.uint64(1)
@@ -38,7 +38,7 @@ MONTH_DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 DAYS_BEFORE = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334])
 
 
-@inlined
+@borrowing
 def same(a: Any, a_from: int, b: Any, b_from: int, length: int) -> bool:
     for i in range(length):
         if a[a_from + i] != b[b_from + i]:
@@ -46,13 +46,13 @@ def same(a: Any, a_from: int, b: Any, b_from: int, length: int) -> bool:
     return True
 
 
-@inlined
+@borrowing
 def byte_at(data: Any, p: int, end: int) -> int:
     """The byte at p; 0, which is nowhere plain, behind the end and behind an error."""
     return np.int64(data[p]) if 0 <= p < end else 0
 
 
-@inlined
+@borrowing
 def skip(data: Any, p: int, end: int) -> int:
     """The first position from p on that is not white space."""
     while p < end:
@@ -75,7 +75,7 @@ def hash_bytes(blob: Any, begin: int, end: int) -> Any:
     return h
 
 
-@inlined
+@borrowing
 def slot_of(h: Any, mask: Any) -> Any:
     return (h ^ (h >> FOLD)) & mask
 
@@ -97,7 +97,7 @@ def fill_hashes(blob: Any, begin: Any, hashes: Any) -> None:
         hashes[i] = hash_bytes(blob, begin[i], begin[i + 1])
 
 
-@inlined
+@borrowing
 def find(
     blob: Any, begin: Any, hashes: Any, slots: Any, h: Any, text: Any, start: int, length: int
 ) -> int:
