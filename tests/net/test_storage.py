@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -211,7 +212,7 @@ def test_a_full_disk_keeps_what_is_leaving(store: SqliteStore, tmp_path: Path) -
     store.put("before", b"1")
     commit(store)
     store._writer.execute("PRAGMA max_page_count = 4").fetchall()
-    store.put("large", b"x" * 50_000)
+    store.put("large", b"x" * 500_000)
     store.begin()
     store.put("later", b"2")
     with pytest.raises(StoreFull, match=rf"no room is left for .*{FILE}; free some"):
@@ -275,3 +276,22 @@ def test_a_directory_that_is_a_file(tmp_path: Path) -> None:
 def test_keys_that_are_no_text(store: SqliteStore) -> None:
     with pytest.raises(InvalidValue, match="not valid Unicode"):
         store.put("\ud800", b"")
+
+
+def test_the_log_begins_anew_although_commits_never_pause(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    """A checkpoint beside commits leaves what came meanwhile; the next commit brings that."""
+    log, sizes = tmp_path / f"{FILE}-wal", []
+    with ThreadPoolExecutor(1) as other:
+        checkpoint: Future[None] | None = None
+        for i in range(150):
+            store.put(f"{i % 20}", bytes(1 << 20))
+            commit(store)
+            if checkpoint is not None and checkpoint.done():
+                checkpoint.result()
+                checkpoint = None
+            if checkpoint is None and store.wants_checkpoint:
+                checkpoint = other.submit(store.checkpoint)
+            sizes.append(log.stat().st_size)
+    assert max(sizes) < 100 << 20, "150 MiB were written"

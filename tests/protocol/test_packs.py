@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palio.protocol.durability import kept
+from palio.protocol.durability.addressing import Keys
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.deposit import Deposit
 from palio.protocol.durability.journal import Journal
@@ -22,7 +23,7 @@ from palio.protocol.durability.kept import (
     to_bytes,
     weigh,
 )
-from palio.protocol.durability.outgoing import Keys, Outgoing
+from palio.protocol.durability.outgoing import Outgoing
 from palio.protocol.durability.queues import Full
 from palio.protocol.frames import Deliver, Frames, Letter, Publish, letter_frame
 from palio.protocol.runs import Publication, Run, deliver_entries, packed, scan
@@ -178,6 +179,8 @@ def test_a_journal_reads_packs_as_messages(
             wanted[n - 1] for n in positions
         ]
         assert found.read(positions) == [wanted[n - 1] for n in positions]
+        ascending = sorted(positions)
+        assert [m for part in found.pick(ascending) for m in part] == wanted
     journal.sweep(1_000, 1 << 62)  # thinned: the rest is still there
     needed = [n for n in positions if counts[n - 1]]
     assert journal.read(needed) == [wanted[n - 1] for n in needed]

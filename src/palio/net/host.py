@@ -49,6 +49,8 @@ class Host:
         self._disk, self._clock, self._times = disk, clock, times
         self._loop = asyncio.get_running_loop()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="palio-disk")
+        self._copier = ThreadPoolExecutor(1, thread_name_prefix="palio-log")
+        self._is_copying = False
         self._connections: dict[int, BrokerConnection] = {}
         self._sockets: set[asyncio.Future[None]] = set()  # also those that are being closed
         self._last_link = 0
@@ -272,8 +274,9 @@ class Host:
             self.trouble = None
         ticket, self._ticket = self._ticket, None
         self._do(self.core.committed, ticket, self._clock.now_us())
-        if self._disk.wants_checkpoint:
-            self._loop.run_in_executor(self._worker, self._disk.checkpoint).add_done_callback(
+        if self._disk.wants_checkpoint and not self._is_copying:
+            self._is_copying = True
+            self._loop.run_in_executor(self._copier, self._disk.checkpoint).add_done_callback(
                 self._checkpointed
             )
         if self._next_ticket is not None:
@@ -285,6 +288,7 @@ class Host:
             self._resume_reading()
 
     def _checkpointed(self, future: asyncio.Future[None]) -> None:
+        self._is_copying = False
         error = None if future.cancelled() else future.exception()
         if isinstance(error, StoreFull):
             told(logging.WARNING, "the log of the disk could not be worked off", reason=error)
@@ -361,7 +365,8 @@ class Host:
             self._timer.cancel()
         if not self.finished.done():
             self.finished.set_result(None)
-        await self._loop.run_in_executor(None, self._worker.shutdown)
+        for worker in (self._worker, self._copier):
+            await self._loop.run_in_executor(None, worker.shutdown)
         self._disk.close()
 
     async def _settle(self) -> None:

@@ -213,7 +213,7 @@ class Neighbours:
         """Messages for it are kept here from now on, and sent to its broker."""
         broker, predicate = self._broker, parse(fact.durable.predicate)
         broker.traffic.flush()
-        broker.traffic.add(fact.broker, fact.name, predicate.filters)
+        broker.traffic.addressing.add(fact.broker, fact.name, predicate.filters)
         broker.deposit.learn(
             fact.broker, fact.name, fact.durable, matching(predicate), broker.now_us
         )
@@ -221,7 +221,7 @@ class Neighbours:
     def _unlearn(self, fact: Fact) -> None:
         broker, predicate = self._broker, parse(fact.durable.predicate)
         broker.traffic.flush()
-        broker.traffic.remove(fact.broker, fact.name, predicate.filters)
+        broker.traffic.addressing.remove(fact.broker, fact.name, predicate.filters)
         broker.deposit.unlearn(fact.broker, fact.name, broker.now_us)
 
     def forget(self, name: str) -> None:

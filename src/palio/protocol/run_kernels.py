@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from palio.matching.jit import borrowing
 from palio.protocol.run_codes import (
     BODY,
@@ -101,14 +103,20 @@ def number_at(data: Any, at: int, end: int) -> int:
 
 
 @borrowing
+def copy(data: Any, begin: int, end: int, out: Any, at: int) -> int:
+    """data[begin:end] to out[at:]; where that ends."""
+    for i in range(np.uint64(end - begin)):  # unsigned: many at once
+        out[np.uint64(at) + i] = data[np.uint64(begin) + i]
+    return at + end - begin
+
+
+@borrowing
 def gather(data: Any, rows: Any, blob: Any, begin: Any) -> None:
     """The attributes of all rows: blob[begin[r]:begin[r + 1]]."""
     at = 0
     for r in range(len(rows)):
         begin[r] = at
-        for i in range(rows[r, TEXT], rows[r, BODY]):
-            blob[at] = data[i]
-            at += 1
+        at = copy(data, rows[r, TEXT], rows[r, BODY], blob, at)
     begin[len(rows)] = at
 
 
@@ -168,15 +176,11 @@ def put_frame(
     out[at + 14] = 0x91
     at = put_number(out, at + 15, id)
     at = put_number(out, at, position)
-    for j in range(len(publisher)):
-        out[at + j] = publisher[j]
-    at = put_number(out, at + len(publisher), rows[r, NUMBER])
+    at = copy(publisher, 0, len(publisher), out, at)
+    at = put_number(out, at, rows[r, NUMBER])
     at = put_number(out, at, rows[r, TIME])
     out[at] = again
-    at += 1
-    for j in range(end - begin):
-        out[at + j] = data[begin + j]
-    return at + end - begin
+    return copy(data, begin, end, out, at + 1)
 
 
 @borrowing

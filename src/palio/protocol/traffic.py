@@ -14,19 +14,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import msgspec
-import numpy as np
 
 from palio.errors import InvalidValue, PalioError
 from palio.model.message import Message
-from palio.model.predicate import Filter
 from palio.protocol.access import check_publish
+from palio.protocol.durability.addressing import Addressing, Keys, Matched
 from palio.protocol.durability.kept import Picked
-from palio.protocol.durability.outgoing import Delivery, Keys
+from palio.protocol.durability.outgoing import Delivery
 from palio.protocol.frames import (
     BrokenFrame,
     Carry,
@@ -41,7 +39,6 @@ from palio.protocol.frames import (
 from palio.protocol.live import NOWHERE, Parcel
 from palio.protocol.runs import Publication, Run, deliver_entries, packed
 from palio.protocol.words import Credit, Got, Published, Rejected
-from palio.routing.data_path import DataPath
 from palio.routing.packets import Peer
 
 if TYPE_CHECKING:
@@ -82,17 +79,7 @@ class Traffic:
         self._stored: list[_Lot] = []  # since the last ticket
         self._unsafe: dict[int, list[_Lot]] = {}
         self._recent: OrderedDict[tuple[str, int], None] = OrderedDict()
-        self._paths = DataPath()  # from messages to durable subscriptions, wherever they live
-        self._peers: list[Peer] | None = None  # the interfaces of `_paths`, and what they mean
-        self._keys: list[Keys] = []
-
-    # ---- durable subscriptions of all brokers
-
-    def add(self, broker: str, name: str, filters: Sequence[Filter]) -> None:
-        self._paths.change(f"{broker}\n{name}", dict.fromkeys(filters, True))
-
-    def remove(self, broker: str, name: str, filters: Sequence[Filter]) -> None:
-        self._paths.change(f"{broker}\n{name}", dict.fromkeys(filters, False))
+        self.addressing = Addressing()
 
     # ---- messages that come in
 
@@ -296,33 +283,18 @@ class Traffic:
             if taken < len(letters):
                 self._hold(publisher, list(letters)[taken:])
 
-    def _matches(self, lots: Sequence[_Lot]) -> list[list[Keys]]:
+    def _matches(self, lots: Sequence[_Lot]) -> list[list[Keys] | Matched]:
         """What each message of each lot matches. Runs are matched as they are, the rest at once."""
-        found: list[list[Keys] | None] = [
-            self._matches_of(letters) if isinstance(letters, Run) else None for _, letters in lots
+        found = [
+            self.addressing.of_run(letters) if isinstance(letters, Run) else None
+            for _, letters in lots
         ]
         rest = [lot for lot, one in zip(lots, found, strict=True) if one is None]
         texts = [letter[_TEXT] for _, letters in rest for letter in letters]
-        peers = iter(self._paths.peers_of(texts) if texts else ())
+        keys = iter(self.addressing.of(texts))
         return [
-            [_keys(one) for one in islice(peers, len(letters))] if known is None else known
+            list(islice(keys, len(letters))) if known is None else known
             for (_, letters), known in zip(lots, found, strict=True)
-        ]
-
-    def _matches_of(self, run: Run) -> list[Keys] | None:
-        """None: one by one is quicker."""
-        matches = self._paths.matches(run.attributes())
-        if matches is None:
-            return None
-        if self._peers is not matches.peers:
-            self._peers = matches.peers
-            self._keys = [_key(peer) for peer in matches.peers]
-        keys, ends, found = self._keys, matches.ends, matches.found.tolist()
-        if len(found) == len(run) and (np.diff(ends) == 1).all():
-            return [keys[i] for i in found]
-        return [
-            _keys(list(dict.fromkeys([matches.peers[i] for i in found[a:b]])))
-            for a, b in pairwise(ends.tolist())
         ]
 
     def _hold(self, publisher: str, letters: list[Publication]) -> None:
@@ -483,14 +455,3 @@ def _parcels(publisher: str, letters: Iterable[Publication], *, durable: bool) -
         Parcel(NOWHERE, publisher, number, time, durable, attributes, body)
         for number, time, attributes, body in letters
     ]
-
-
-def _keys(peers: list[Peer]) -> Keys:
-    """What the deposit calls durable subscriptions."""
-    return _key(peers[0]) if len(peers) == 1 else tuple([_key(peer)[0] for peer in peers])
-
-
-@lru_cache(1 << 16)
-def _key(peer: Peer) -> Keys:
-    broker, _, name = peer.partition("\n")
-    return ((broker, name),)

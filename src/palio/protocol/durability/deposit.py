@@ -25,16 +25,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
-from operator import lt
 
 import msgspec
 
 from palio.errors import PalioError
+from palio.protocol.durability.addressing import Keys, Matched
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.journal import Journal
-from palio.protocol.durability.kept import Message, Pack, keep, numbers_of, weigh
+from palio.protocol.durability.kept import Message, Pack, keep, last_number, weigh
 from palio.protocol.durability.known import Fact, Known, Matching
-from palio.protocol.durability.outgoing import Delivery, Ended, Keys, Outgoing, Statistics
+from palio.protocol.durability.outgoing import Delivery, Ended, Outgoing, Statistics
 from palio.protocol.durability.placing import Placing, Ways
 from palio.protocol.durability.publishers import Publisher
 from palio.protocol.durability.queues import Full, Queue
@@ -93,7 +93,7 @@ class Deposit:
         self,
         publisher: str,
         letters: Sequence[Publication] | Run,
-        matches: Sequence[Keys],
+        matches: Sequence[Keys] | Matched,
         now_us: int,
     ) -> int:
         """Store new messages, each for the (broker, name) that it matches.
@@ -120,11 +120,11 @@ class Deposit:
         return taken
 
     def _store_all(
-        self, row: Publisher, messages: list[Message] | Pack, matches: Sequence[Keys]
+        self, row: Publisher, messages: list[Message] | Pack, matches: Sequence[Keys] | Matched
     ) -> bool:
         """Store messages together; False: some are here already, or there may be no room."""
-        numbers = numbers_of(messages)
-        if not all(map(lt, [row.number, *numbers], numbers)):
+        number = last_number(messages, row.number)
+        if number is None:
             return False
         parts, sizes = self._placing.part(matches), weigh(messages)
         count, size = len(sizes), sum(sizes)
@@ -133,11 +133,10 @@ class Deposit:
         if not all(ways.fits(count, size) for ways in parts):
             return False
         self._store(messages, sizes, parts)
-        if numbers:
-            row.number = numbers[-1]
+        row.number = number
         return True
 
-    def _store_some(self, row: Publisher, messages: list[Message], matches: Sequence[Keys]) -> int:
+    def _store_some(self, row: Publisher, messages: list[Message], matches: Iterable[Keys]) -> int:
         """Store messages one by one, as far as there is room for them; how many."""
         for taken, (message, keys) in enumerate(zip(messages, matches, strict=True)):
             if message.number <= row.number:

@@ -244,10 +244,8 @@ class Journal:
             batch = self._find(positions[at])
             if batch.messages is None and batch.pack is None:
                 self._load(batch)
-            first, last, end = batch.first, batch.end, at + 1
-            while end < len(positions) and first <= positions[end] < last:
-                end += 1
-            chosen = positions[at:end]
+            end = _together(positions, at, batch)
+            chosen, first = positions[at:end], batch.first
             if batch.pack is None:
                 yield self.read(chosen)
             else:
@@ -425,3 +423,15 @@ class Journal:
             _, batch = self._cached.popitem(last=False)
             batch.messages = batch.pack = None
             self._cached_bytes -= batch.bytes
+
+
+def _together(positions: list[int], at: int, batch: _Batch) -> int:
+    """Where those in this batch end. They ascend, but while a replay goes on beside new ones."""
+    end = bisect_left(positions, batch.end, at)
+    chosen = positions[at:end]
+    if chosen and batch.first <= min(chosen) and max(chosen) < batch.end:
+        return end
+    end = at + 1
+    while end < len(positions) and batch.first <= positions[end] < batch.end:
+        end += 1
+    return end

@@ -90,11 +90,15 @@ def messages_of(publisher: str, stored: int, found: Iterable[Publication]) -> li
     return [Message(publisher, n, time, text, body, stored, True) for n, time, text, body in found]
 
 
-def numbers_of(messages: list[Message] | Pack) -> list[int]:
+def last_number(messages: list[Message] | Pack, after: int) -> int | None:
+    """The number of the last one, if each has a larger number than the one before; else None."""
     if isinstance(messages, Pack):
-        found: list[int] = messages.run.rows[:, NUMBER].tolist()
-        return found
-    return [message.number for message in messages]
+        return int(messages.run.rows[-1, NUMBER]) if messages.run.grows(after) else None
+    for message in messages:
+        if message.number <= after:
+            return None
+        after = message.number
+    return after
 
 
 def weigh(messages: Iterable[Message] | Pack) -> list[int]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import msgspec
 
 from palio.protocol.durability.kept import Message, Picked
 from palio.protocol.frames import Target
 from palio.protocol.words import Got
-
-Keys: TypeAlias = tuple[tuple[str, str], ...]
-"""Subscriptions that a message matches: their brokers and names."""
 
 
 class Delivery(NamedTuple):

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from palio.protocol.durability.addressing import Keys, Matched
 from palio.protocol.durability.kept import Message, Pack
 from palio.protocol.durability.known import Known
 from palio.protocol.durability.ledger import Sent
-from palio.protocol.durability.outgoing import Keys
 from palio.protocol.durability.queues import Full, Queue
 from palio.protocol.durability.streams import Outbound
 from palio.protocol.durability.vault import Vault
@@ -73,15 +73,13 @@ class Placing:
             ways = self._ways[keys] = Ways.of(found)
         return ways
 
-    def part(self, matches: Sequence[Keys]) -> dict[Ways, list[int]]:
+    def part(self, matches: Sequence[Keys] | Matched) -> dict[Ways, list[int]]:
         """Which messages go the same ways."""
+        if isinstance(matches, Matched):
+            return {self.find(keys): places for keys, places in matches.parts()}
         parts: dict[Keys, list[int]] = {}
         for at, keys in enumerate(matches):
-            found = parts.get(keys)
-            if found is None:
-                parts[keys] = [at]
-            else:
-                found.append(at)
+            parts.setdefault(keys, []).append(at)
         return {self.find(keys): places for keys, places in parts.items()}
 
     def place(
