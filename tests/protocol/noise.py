@@ -219,7 +219,7 @@ class Listening:
 
     def tidy(self) -> None:
         """What was stored on request goes, as it would in time: durable subscriptions, publishers."""
-        for name in list(self.broker.clients.durables):
+        for name, _ in self.broker.clients.homes.predicates():
             self.broker.clients.forget(name)
         for days in (8, 16):
             self.now_us += days * DAY_US
