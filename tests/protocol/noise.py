@@ -220,7 +220,7 @@ class Listening:
     def tidy(self) -> None:
         """What was stored on request goes, as it would in time: durable subscriptions, publishers."""
         for name, _ in self.broker.clients.homes.predicates():
-            self.broker.clients.forget(name)
+            self.broker.clients.homes.forget(name, (0, 0))
         for days in (8, 16):
             self.now_us += days * DAY_US
             self.leave()
@@ -260,4 +260,6 @@ def search(
             listening["neighbour"] = Listening(random)  # whom it trusts, it believes for ever
             if progress is not None:
                 progress(said, sum(closed.values()))
+    for role in ("client", "stranger"):
+        listening[role].tidy()
     return closed
