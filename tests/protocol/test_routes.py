@@ -27,6 +27,7 @@ from tests.routing import random_networks as networks
 each_scheme = pytest.mark.parametrize("name", networks.EVERY_SCHEME)
 some = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ANY = Message({"x": 1})
+WANTING = ["b01", "b04"]
 
 
 def broker_name(node: int) -> str:
@@ -57,10 +58,13 @@ def travel(
 ) -> tuple[Counter[str], list[tuple[str, str]]]:
     """How often each broker got a message, and the packets."""
     got: Counter[str] = Counter([source])
-    packets = [(source, to, trail) for to, trail in routes[source].start(message)]
+    text = message.to_json().encode()
+    (wanting,) = routes[source].interested([text])
+    packets = [(source, to, trail) for to, trail in routes[source].start(wanting)]
     for came_from, at, trail in packets:  # which grows meanwhile
         got[at] += 1
-        onward = routes[at].onward(trail, message, came_from)
+        (wanting,) = routes[at].interested([text])
+        onward = routes[at].onward(trail, wanting, came_from)
         assert came_from not in [to for to, _ in onward]
         packets += [(at, to, trail) for to, trail in onward]
         assert len(packets) < 10_000
@@ -210,15 +214,15 @@ NONSENSE = (
 def test_a_trail_that_is_nonsense_is_broken(name: str, data: bytes) -> None:
     routes = Routes("b01", name, views(Topology.from_edges([(1, 2)]), {})["b01"])
     with pytest.raises(BrokenFrame):
-        routes.onward(data, ANY, "b02")
+        routes.onward(data, WANTING, "b02")
 
 
 def test_a_trail_of_another_scheme_is_broken() -> None:
     view = views(Topology.from_edges([(1, 2)]), {})["b01"]
     with pytest.raises(BrokenFrame, match="not one of DRP"):
-        Routes("b01", "DRP", view).onward(trail(3, "b02"), ANY, "b02")
+        Routes("b01", "DRP", view).onward(trail(3, "b02"), WANTING, "b02")
     with pytest.raises(BrokenFrame, match="not one of PSF"):
-        Routes("b01", "PSF", view).onward(msgspec.Raw(trail(3, ["b02"])), ANY, "b02")
+        Routes("b01", "PSF", view).onward(msgspec.Raw(trail(3, ["b02"])), WANTING, "b02")
 
 
 def test_what_is_not_known_or_astray_is_counted() -> None:
@@ -226,32 +230,32 @@ def test_what_is_not_known_or_astray_is_counted() -> None:
         Topology.from_edges([(1, 2), (2, 3), (3, 4)]), {4: parse("TRUE"), 1: parse("TRUE")}
     )
     drp = Routes("b02", "DRP", seen["b02"])
-    assert drp.onward(trail(3, ["b02", "zoe", "b01", "b04"]), ANY, "b01") == [
+    assert drp.onward(trail(3, ["b02", "zoe", "b01", "b04"]), WANTING, "b01") == [
         ("b03", trail(2, ["b04"]))
     ]
     assert drp.dropped == {"astray": 1, "unknown": 1, "spent": 0}
-    assert drp.onward(trail(0, ["b04"]), ANY, "b01") == []
-    assert drp.onward(trail(1 << 60, ["b04"]), ANY, "b01") == [("b03", trail(2, ["b04"]))]
+    assert drp.onward(trail(0, ["b04"]), WANTING, "b01") == []
+    assert drp.onward(trail(1 << 60, ["b04"]), WANTING, "b01") == [("b03", trail(2, ["b04"]))]
     assert drp.dropped["spent"] == 1
     psf = Routes("b02", "PSF", seen["b02"])
-    assert psf.onward(trail(3, "zoe"), ANY, "b01") == []
-    assert psf.onward(trail(3, "b01"), ANY, "b03") == []
-    assert psf.onward(trail(3, "b02"), ANY, "b03") == []
-    assert psf.onward(trail(0, "b01"), ANY, "b01") == []
+    assert psf.onward(trail(3, "zoe"), WANTING, "b01") == []
+    assert psf.onward(trail(3, "b01"), WANTING, "b03") == []
+    assert psf.onward(trail(3, "b02"), WANTING, "b03") == []
+    assert psf.onward(trail(0, "b01"), WANTING, "b01") == []
     assert psf.dropped == {"astray": 2, "unknown": 1, "spent": 1}
-    assert psf.onward(trail(1, "b01"), ANY, "b01") == [("b03", trail(0, "b01"))]
+    assert psf.onward(trail(1, "b01"), WANTING, "b01") == [("b03", trail(0, "b01"))]
 
 
 @each_scheme
 def test_alone(name: str) -> None:
     routes = Routes("ann", name, Landscape("ann", "e", 0))
-    assert routes.start(ANY) == []
+    assert routes.start(WANTING) == []
     assert routes.explain(ANY) is None
     assert routes.hop("bob") is None
     assert routes.split(["bob"]) == {}
     assert routes.anyone_wants() == Predicate(())
     header = ["bob"] if name == "DRP" else "bob"
-    assert routes.onward(trail(3, header), ANY, "bob") == []
+    assert routes.onward(trail(3, header), WANTING, "bob") == []
     assert routes.dropped["unknown"] == 1
 
 

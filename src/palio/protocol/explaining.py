@@ -110,9 +110,10 @@ class Explaining:
             peers = broker.live.router.destinations(message, source)
             names = [name_of(peer) for peer in peers if name_of(peer) in broker.neighbours.names]
             return [(name, _NO_TRAIL) for name in names if peer_of(name) in peers]
+        (wanting,) = broker.routes.interested([message.to_json().encode()])
         if not asked.came_from:
-            return broker.routes.start(message)
-        return broker.routes.onward(asked.trail, message, asked.came_from)
+            return broker.routes.start(wanting)
+        return broker.routes.onward(asked.trail, wanting, asked.came_from)
 
     def _send(self, told: Told) -> None:
         if told.asker == self._broker.name:

@@ -240,21 +240,23 @@ class Traffic:
                 for peer in peers:
                     self._forward(name_of(peer), parcel, _NO_TRAIL)
         elif broker.neighbours.names:
-            for parcel in parcels:
-                try:
-                    hops = self._next_hops(parcel)
-                except BrokenFrame as error:
-                    broker.neighbours.hang_up(name_of(parcel.source), str(error))
-                    continue
-                for name, trail in hops:
-                    self._forward(name, parcel, trail)
+            self._send_on(parcels)
 
-    def _next_hops(self, parcel: Parcel) -> list[tuple[str, bytes]]:
-        message = Message.from_json(parcel.attributes)
+    def _send_on(self, parcels: list[Parcel]) -> None:
+        """By the routing scheme."""
         routes = self._broker.routes
-        if parcel.trail is None:
-            return routes.start(message)
-        return routes.onward(parcel.trail, message, name_of(parcel.source))
+        texts = [parcel.attributes for parcel in parcels]
+        for parcel, wanting in zip(parcels, routes.interested(texts), strict=True):
+            try:
+                if parcel.trail is None:
+                    hops = routes.start(wanting)
+                else:
+                    hops = routes.onward(parcel.trail, wanting, name_of(parcel.source))
+            except BrokenFrame as error:
+                self._broker.neighbours.hang_up(name_of(parcel.source), str(error))
+                continue
+            for name, trail in hops:
+                self._forward(name, parcel, trail)
 
     def _forward(self, name: str, parcel: Parcel, trail: bytes) -> None:
         header = Forward(

@@ -1,8 +1,9 @@
 """Routes: where a message goes next, by the landscape of this broker.
 
-    start     a new message     who wants it? ──▶ [(neighbour, trail), ...]
-    onward    trail, message    the same, at a broker on the way
-    hop, split                  unicast, for what has an address
+    interested   messages          which brokers want each
+    start        these brokers     ──▶ [(neighbour, trail), ...] for a new message
+    onward       trail and these   the same, at a broker on the way
+    hop, split                     unicast, for what has an address
 
     trail     msgpack [hops left, header]; the header is that of the scheme (2006, 3): for PSF, iPS
               and PIF the name of the source, for DRP the names of the brokers that it is for
@@ -23,7 +24,7 @@ there are brokers, times the hops; with DRP, as there are receivers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -71,24 +72,23 @@ class Routes:
 
     # ---- messages without an address
 
-    def interested(self, message: Message | Mapping[str, object]) -> set[str]:
-        """The other brokers that are known to want a message, whether on the map or not."""
+    def interested(self, texts: Sequence[bytes]) -> list[list[str]]:
+        """The other brokers that are known to want each message, whether on the map or not. The
+        messages are JSON objects; InvalidValue if one is not."""
         self._follow()
-        return self._wanting.peers(as_message(message))
+        return self._wanting.peers_of(texts)
 
-    def start(self, message: Message | Mapping[str, object]) -> Sends:
-        """Where a new message goes first."""
-        wanting = self.interested(message)
-        if not self._hops:
+    def start(self, wanting: Collection[str]) -> Sends:
+        """Where a new message goes first that these brokers want."""
+        self._follow()
+        if not self._hops or not wanting:
             return []
         hops = len(self._hops)  # no way has more
         if self._scheme == "DRP":
-            return self._part(wanting & self._hops.keys(), hops, None)
+            return self._part(self._hops.keys() & wanting, hops, None)
         return self._pass(self._me, wanting, hops, None)
 
-    def onward(
-        self, trail: bytes | msgspec.Raw, message: Message | Mapping[str, object], came_from: str
-    ) -> Sends:
+    def onward(self, trail: bytes | msgspec.Raw, wanting: Collection[str], came_from: str) -> Sends:
         """Where a message goes next that came from a neighbour; `BrokenFrame` if its trail is none."""
         try:
             left, header = _decoder.decode(trail)
@@ -106,7 +106,7 @@ class Routes:
         if self._net is None or header not in self._net:
             self.dropped["unknown"] += 1
             return []
-        return self._pass(header, self.interested(message), left, came_from)
+        return self._pass(header, wanting, left, came_from)
 
     def _part(self, brokers: Iterable[str], left: int, came_from: str | None) -> Sends:
         """DRP: the receivers by next hop."""
@@ -124,7 +124,9 @@ class Routes:
             return []
         return [(hop, _encode((left - 1, names))) for hop, names in parts.items()]
 
-    def _pass(self, source: str, wanting: set[str], left: int, came_from: str | None) -> Sends:
+    def _pass(
+        self, source: str, wanting: Collection[str], left: int, came_from: str | None
+    ) -> Sends:
         """PSF, iPS, PIF: along the tree of the source."""
         if self._ways is None:
             return []
@@ -132,7 +134,7 @@ class Routes:
         if way.giver != came_from:
             self.dropped["astray"] += 1
             return []
-        hops = [hop for hop, behind in way.behind if not wanting.isdisjoint(behind)]
+        hops = [hop for hop, behind in way.behind if not behind.isdisjoint(wanting)]
         if hops and not left:
             self.dropped["spent"] += 1
             return []
@@ -181,7 +183,7 @@ class Routes:
             return None
         known = as_message(message)
         reasons: dict[str, Predicate] = {}
-        for broker in sorted((self.interested(known) & self._hops.keys()) | {self._me}):
+        for broker in sorted((self._wanting.peers(known) & self._hops.keys()) | {self._me}):
             filters = self._landscape.wanted(broker).filters
             reason = next((found for found in filters if found.matches(known)), None)
             if reason is not None:
