@@ -440,4 +440,4 @@ def test_the_disk_is_worked_off_now_and_then(
                 assert await peer.next() == Published(number)
 
     run(scene())
-    assert len(checkpoints) == 5
+    assert 1 < len(checkpoints) <= 5, "beside commits: one at a time"

@@ -264,3 +264,14 @@ def test_a_durable_subscription_that_is_refused_for_its_credit_leaves_nothing_be
     broker.receive(ann.link, word_frame(Subscribe(7, "x > 0", durable="d")), exchange.now_us)
     exchange.run()
     assert [fact.name for fact in broker.deposit.subscriptions()] == ["anybody/d"]
+
+
+def test_a_broker_may_be_called_like_what_it_calls_a_neighbour() -> None:
+    """A router calls its neighbour b `nb`, and itself something that no peer is called."""
+    exchange = network([("nb", "b")], routing="forwarding")
+    bob = exchange.client("b", "bob")
+    id = bob.session.subscribe("x > 0")
+    exchange.run()
+    exchange.client("nb", "ann").publish({"x": 1}, durable=False)
+    exchange.run()
+    assert bob.got(id) == [{"x": 1}]

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palio.protocol.durability import kept
-from palio.protocol.durability.addressing import Keys
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.deposit import Deposit
 from palio.protocol.durability.journal import Journal
@@ -23,10 +22,10 @@ from palio.protocol.durability.kept import (
     to_bytes,
     weigh,
 )
-from palio.protocol.durability.outgoing import Outgoing
+from palio.protocol.durability.outgoing import Keys, Outgoing
 from palio.protocol.durability.queues import Full
 from palio.protocol.frames import Deliver, Frames, Letter, Publish, letter_frame
-from palio.protocol.runs import Publication, Run, deliver_entries, packed, scan
+from palio.protocol.runs import Publication, Run, deliver_entries, scan
 from palio.protocol.words import Durable, Got
 
 from .deposit_world import run_of
@@ -200,7 +199,8 @@ def test_frames_of_packs_are_those_of_messages(
     places = data.draw(st.lists(st.sampled_from(range(len(letters))), max_size=9))
     positions = [data.draw(numbers) for _ in places]
     id = data.draw(numbers)
-    written = deliver_entries(run, packed("ann/é"), places, positions, id, again)
+    run.sign("ann/é")
+    written = deliver_entries(run, places, positions, id, again)
     wanted = [
         Letter(Deliver((id,), position, "ann/é", n, time, again), text, body)
         for position, (n, time, text, body) in zip(

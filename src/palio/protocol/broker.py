@@ -23,13 +23,13 @@ from palio.protocol.access import Identity
 from palio.protocol.clients import Clients
 from palio.protocol.durability.deposit import Deposit
 from palio.protocol.effects import Effects, Output
-from palio.protocol.frames import BEFORE_HELLO, BrokenFrame, Frames, Letter
+from palio.protocol.frames import BEFORE_HELLO, BrokenFrame, Frames, Kind, Letter
 from palio.protocol.handshake import NONCE_BYTES, Answering, Dialling, answer, dial
 from palio.protocol.live import NETWORK, Live
 from palio.protocol.neighbours import Neighbours
 from palio.protocol.overlay.landscape import Landscape
 from palio.protocol.overlay.routes import Routes
-from palio.protocol.runs import Run, scan
+from palio.protocol.runs import Forwarded, Run, scan, scan_forwards
 from palio.protocol.settings import Settings
 from palio.protocol.store import Store
 from palio.protocol.traffic import Traffic
@@ -83,7 +83,7 @@ class Broker:
         self.output = Output()
         self.store = store
         epoch = self._epoch(store)
-        router = Router(self.name, advertisements=settings.advertisements)
+        router = Router(f"b{self.name}", advertisements=settings.advertisements)
         if not settings.is_forwarding:
             router.step(Joined(NETWORK, Role.NEIGHBOUR))
         self.live = Live(router, self.output, bound=settings.waiting_max)
@@ -137,8 +137,8 @@ class Broker:
             for item in found.frames.feed(data):
                 if type(item) is Letter:
                     self._take_letter(found, item)
-                elif type(item) is Run:
-                    self.traffic.publish_run(found, item)
+                elif isinstance(item, Run):
+                    self._take_run(found, item)
                 else:
                     self._take_word(found, item)  # type: ignore[arg-type]
                 if link not in self._links:
@@ -240,6 +240,12 @@ class Broker:
         else:
             raise BrokenFrame("a message before the handshake; say Hello first")
 
+    def _take_run(self, link: Link, run: Run) -> None:
+        if isinstance(run, Forwarded):
+            self.traffic.pass_on_run(link, run)
+        else:
+            self.traffic.publish_run(link, run)
+
     def _take_word(self, link: Link, word: Word) -> None:
         if isinstance(word, Ping):
             self.output.say(link.number, Pong(word.number))
@@ -258,7 +264,7 @@ class Broker:
         if isinstance(word, Hello) and link.pending is None and word.role == "client":
             self.clients.welcome(link, word)
             link.frames.limits = self.settings.limits
-            link.frames.scan = scan
+            link.frames.scans = {Kind.PUBLISH: scan}
         elif isinstance(word, Hello) and link.pending is None:
             secrets = {name: n.secret for name, n in self.settings.neighbours.items()}
             nonce = self._random(NONCE_BYTES)
@@ -275,6 +281,7 @@ class Broker:
 
     def _join(self, link: Link, name: str) -> None:
         link.frames.limits = self.settings.limits
+        link.frames.scans = {Kind.FORWARD: scan_forwards}
         self.neighbours.join(link, name)
 
     def welcome(self, link: Link) -> None:

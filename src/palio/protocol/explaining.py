@@ -20,7 +20,7 @@ from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.protocol.access import check_admin
 from palio.protocol.live import NOWHERE
-from palio.protocol.traffic import name_of, peer_of
+from palio.protocol.onward import name_of, peer_of
 from palio.protocol.words import Asked, Explain, Explained, Hop, Told
 
 if TYPE_CHECKING:

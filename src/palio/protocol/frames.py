@@ -144,7 +144,7 @@ class Limits(msgspec.Struct, frozen=True):
 BEFORE_HELLO = Limits(word=16 << 10, header=0, attributes=0, body=0)
 """For those who did not say yet who they are."""
 
-_PUBLISH, _DELIVER = int(Kind.PUBLISH), int(Kind.DELIVER)
+_DELIVER = int(Kind.DELIVER)
 _encoder = msgspec.msgpack.Encoder()
 _word_decoder: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)
 _KINDS: dict[type, int] = {
@@ -198,8 +198,8 @@ class Frames:
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         """May be replaced after any word: more is allowed to those who said who they are."""
-        self.scan: Callable[[bytes, int, Limits], tuple[Run | None, int]] | None = None
-        """Reads many PUBLISH frames at once (runs.py), where that is wanted."""
+        self.scans: dict[int, Callable[[bytes, int, Limits], tuple[Run | None, int]]] = {}
+        """How many frames of a kind are read at once (runs.py), where that is wanted."""
         self._rest = bytearray()  # the beginning of a frame: it grows in place, however it is cut
         self._needed = 0  # so many bytes before it is worth a look
 
@@ -227,8 +227,8 @@ class Frames:
             if stop > end:
                 self._needed = SIZE_BYTES + size
                 break
-            if kind == _PUBLISH and self.scan is not None and end - at >= RUN_BYTES:
-                run, after = self.scan(data, at, limits)
+            if kind in self.scans and end - at >= RUN_BYTES:
+                run, after = self.scans[kind](data, at, limits)
                 if run is not None:
                     yield run
                     at = after

@@ -112,7 +112,7 @@ class Homes:
     def _create(self, name: str, durable: Durable, full: Full) -> None:
         broker, predicate = self._broker, parse(durable.predicate)
         broker.deposit.create(name, durable, full, matching(predicate), broker.now_us)
-        broker.traffic.addressing.add(broker.name, name, predicate.filters)
+        broker.traffic.want(broker.name, name, predicate.filters, True)
         self._durables[name] = durable
 
     def _confirm(self, link: int, id: int, name: str, position: int) -> None:
@@ -125,7 +125,7 @@ class Homes:
         if durable is not None:
             self._awaiting.pop(name, None)
             filters = parse(durable.predicate).filters
-            self._broker.traffic.addressing.remove(self._broker.name, name, filters)
+            self._broker.traffic.want(self._broker.name, name, filters, False)
 
 
 def matching(predicate: Predicate) -> Callable[[list[bytes]], list[bool]]:

@@ -27,7 +27,7 @@ from palio.model.predicate import Filter
 from palio.protocol import run_codes
 from palio.protocol.effects import Output
 from palio.protocol.frames import Deliver, letter_frame
-from palio.protocol.runs import Lines, Run, deliver, packed
+from palio.protocol.runs import Lines, Run, deliver
 from palio.protocol.words import Ended, Item, Occurred
 from palio.routing.packets import (
     Joined,
@@ -270,8 +270,9 @@ class Live:
             for parcel, peers in zip(parcels, found, strict=True)
         ]
 
-    def deliver_run(self, run: Run, publisher: str) -> list[tuple[Parcel, list[Peer]]] | None:
-        """The same for a run: the neighbours that want some of it. None: do it one by one."""
+    def deliver_run(self, run: Run, source: Peer) -> dict[Peer, list[int]] | None:
+        """The same for a run: the neighbours that want some of it, and which. None: do it one by
+        one."""
         matches = self.router.matches(run.attributes())
         if matches is None:
             return None
@@ -281,18 +282,31 @@ class Live:
         lines = self._lines.get(run.durable)
         if lines is None:
             lines = self._lines[run.durable] = self._drawn(matches.peers, run.durable)
-        done = deliver(run, packed(publisher), matches, lines, self._credits.array)
+        done = deliver(run, matches, lines, self._credits.array)
         self.counts.delivered += done.messages
         for link, data in done.writes:
             self._output.write(link, data)
-        left: dict[int, dict[Peer, None]] = {}
-        for row, interface in done.left:
-            left.setdefault(row, {})[matches.peers[interface]] = None
-        onward = []
-        for row, peers in left.items():
-            parcel = Parcel(NOWHERE, publisher, *run[row][:2], run.durable, *run[row][2:])
-            onward.append((parcel, self._deliver(parcel, list(peers))))
-        return onward
+        return self._deliver_left(run, source, [(row, matches.peers[i]) for row, i in done.left])
+
+    def _deliver_left(
+        self, run: Run, source: Peer, left: list[tuple[int, Peer]]
+    ) -> dict[Peer, list[int]]:
+        """What kernels do not do: neighbours are told, the others get theirs one by one."""
+        onward: dict[Peer, dict[int, None]] = {}
+        here: dict[int, dict[Peer, None]] = {}
+        for row, peer in left:
+            if peer in self._groups or peer == self.router.name:
+                here.setdefault(row, {})[peer] = None
+            elif peer != source:
+                onward.setdefault(peer, {})[row] = None
+        if here:
+            publishers = list(run.publishers())
+        for row, peers in here.items():
+            number, time, attributes, body = run[row]
+            publisher = publishers[row]
+            parcel = Parcel(source, publisher, number, time, run.durable, attributes, body)
+            self._deliver(parcel, list(peers))
+        return {peer: list(rows) for peer, rows in onward.items()}
 
     def _drawn(self, peers: list[Peer], durable: bool) -> Lines:
         """Which subscription each interface is; those of groups and of neighbours are none, nor are

@@ -11,6 +11,7 @@ the broker's absence: messages wait for it here (deposit.py).
 from __future__ import annotations
 
 from collections import deque
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,9 +19,10 @@ import msgspec
 from palio.model.language import parse
 from palio.protocol.frames import BrokenFrame, word_frame
 from palio.protocol.homes import matching
+from palio.protocol.onward import name_of, peer_of
 from palio.protocol.overlay.records import Fact
 from palio.protocol.packets import from_bytes, to_bytes
-from palio.protocol.traffic import name_of, peer_of
+from palio.protocol.runs import Written
 from palio.protocol.words import (
     Asked,
     Credit,
@@ -124,6 +126,16 @@ class Neighbours:
             return False
         return True
 
+    def send_run(self, name: str, frames: Written) -> int:
+        """The same for many; how many are on their way or wait."""
+        link, count = self._links.get(name), len(frames.ends)
+        if link is not None and link.credit >= count and not link.is_pressed:
+            link.credit -= count
+            self._broker.output.write(link.number, frames.data)
+            return count
+        pairs = pairwise([0, *frames.ends])
+        return sum([self.send(name, frames.data[begin:end]) for begin, end in pairs])
+
     def carry(self, name: str, frame: bytes) -> bool:
         """The same for a durable message. The first that wait go first, and stay: the end of a
         stream is of no use before its beginning, and all that is dropped comes again."""
@@ -213,7 +225,7 @@ class Neighbours:
         """Messages for it are kept here from now on, and sent to its broker."""
         broker, predicate = self._broker, parse(fact.durable.predicate)
         broker.traffic.flush()
-        broker.traffic.addressing.add(fact.broker, fact.name, predicate.filters)
+        broker.traffic.want(fact.broker, fact.name, predicate.filters, True)
         broker.deposit.learn(
             fact.broker, fact.name, fact.durable, matching(predicate), broker.now_us
         )
@@ -221,7 +233,7 @@ class Neighbours:
     def _unlearn(self, fact: Fact) -> None:
         broker, predicate = self._broker, parse(fact.durable.predicate)
         broker.traffic.flush()
-        broker.traffic.addressing.remove(fact.broker, fact.name, predicate.filters)
+        broker.traffic.want(fact.broker, fact.name, predicate.filters, False)
         broker.deposit.unlearn(fact.broker, fact.name, broker.now_us)
 
     def forget(self, name: str) -> None:

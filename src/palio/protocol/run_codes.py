@@ -7,6 +7,7 @@ from typing import Final
 
 PUBLISH: Final = 1
 DELIVER: Final = 2
+FORWARD: Final = 3
 PREFIX: Final = 13  # bytes of a frame before its header
 
 # columns of a run's rows
@@ -15,6 +16,10 @@ TIME: Final = 1
 TEXT: Final = 2
 BODY: Final = 3
 END: Final = 4
+NAME: Final = 5
+NAME_END: Final = 6
+TRAIL: Final = 7
+COLUMNS: Final = 8
 
 # columns of an interface's line
 LINK: Final = 0

@@ -1,9 +1,12 @@
-"""The kernels of runs: PUBLISH frames are read, and DELIVER frames written, without Python.
+"""The kernels of runs: messages are read out of frames, and written into others, without Python.
 
-`scan` fills a row for each frame; `gather` copies the attributes together, as the matching kernels
-take them; `weigh` and `write` make one piece of bytes for each connection out of what was matched.
+`scan` fills a row for each PUBLISH frame, `scan_forwards` for each FORWARD frame; `gather` copies the
+attributes together, as the matching kernels take them; `weigh` and `write` make one piece of bytes
+for each connection out of what was matched, `write_entries` and `write_forwards` one for a durable
+subscription, and for a neighbour.
 
-    rows      number  time  text  body  end        text, body, end: places in the data
+    rows      number  time  text  body  end  name  name end  trail     text, body, end: in the data;
+              name, name end: the publisher in msgpack, in `names`; trail (of FORWARD): until name
     found     interfaces, those of row r at ends[r] to ends[r + 1]
     lines     of each interface: its connection (NONE: not for kernels; NOBODY: gets nothing), its id,
               its place in credits
@@ -21,8 +24,11 @@ from palio.protocol.run_codes import (
     CREDIT,
     DELIVER,
     END,
+    FORWARD,
     ID,
     LINK,
+    NAME,
+    NAME_END,
     NO,
     NOBODY,
     NONE,
@@ -31,6 +37,7 @@ from palio.protocol.run_codes import (
     PUBLISH,
     TEXT,
     TIME,
+    TRAIL,
 )
 
 
@@ -38,38 +45,113 @@ from palio.protocol.run_codes import (
 def scan(data: Any, at: int, limits: Any, rows: Any) -> int:
     """The frames from `at` on, as long as they are PUBLISH frames like the first: all durable or
     none. Whatever else there is ends the run; so does a frame that is not whole or too large."""
-    stop, count, first = len(data), 0, 0
-    while count < len(rows) and stop - at >= PREFIX + 4:
-        size, head, text = word(data, at), word(data, at + 5), word(data, at + 9)
-        begin = at + PREFIX
-        end, middle = at + 4 + size, begin + head
-        body = middle + text
-        if data[at + 4] != PUBLISH or end > stop or body > end or data[begin] != 0x93:
+    count = first = 0
+    while count < len(rows):
+        begin = enter(data, at, PUBLISH, 0x93, limits, rows, count)
+        if begin < 0:
             break
-        if head > limits[0] or text > limits[1] or end - body > limits[2]:
+        flag = read_numbers(data, begin, rows, count)
+        if flag < 0 or (count and flag != first):
             break
-        number = number_at(data, begin + 1, middle)
-        if number < 0:
-            break
-        begin += 1 + number_size(data[begin + 1])
-        time = number_at(data, begin, middle)
-        if time < 0:
-            break
-        begin += number_size(data[begin])
-        if begin + 1 != middle or data[begin] & 0xFE != 0xC2:
-            break
-        if count == 0:
-            first = data[begin]
-        elif data[begin] != first:
-            break
-        rows[count, NUMBER] = number
-        rows[count, TIME] = time
-        rows[count, TEXT] = middle
-        rows[count, BODY] = body
-        rows[count, END] = end
+        first, at = flag, rows[count, END]
         count += 1
-        at = end
     return count
+
+
+@borrowing
+def scan_forwards(data: Any, at: int, limits: Any, rows: Any) -> int:
+    """The same for FORWARD frames."""
+    count = first = 0
+    while count < len(rows):
+        begin = enter(data, at, FORWARD, 0x95, limits, rows, count)
+        if begin < 0:
+            break
+        middle = rows[count, TEXT]
+        end = skip(data, begin, middle)
+        if end < 0 or end >= middle or (not 0xA0 <= data[end] < 0xC0 and data[end] != 0xD9):
+            break
+        name_end = skip(data, end, middle)
+        if name_end < 0:
+            break
+        flag = read_numbers(data, name_end, rows, count)
+        if flag < 0 or (count and flag != first):
+            break
+        rows[count, NAME] = end
+        rows[count, NAME_END] = name_end
+        rows[count, TRAIL] = begin
+        first, at = flag, rows[count, END]
+        count += 1
+    return count
+
+
+@borrowing
+def enter(data: Any, at: int, kind: int, first: int, limits: Any, rows: Any, r: int) -> int:
+    """Where the parts of the frame at `at` lie, into row r; where the fields of its header begin,
+    or NONE: it is none of this kind, or not whole, or too large."""
+    stop = len(data)
+    if stop - at < PREFIX + 4:
+        return NONE
+    size, head, text = word(data, at), word(data, at + 5), word(data, at + 9)
+    begin, end = at + PREFIX, at + 4 + size
+    body = begin + head + text
+    if data[at + 4] != kind or end > stop or body > end or data[begin] != first:
+        return NONE
+    if head > limits[0] or text > limits[1] or end - body > limits[2]:
+        return NONE
+    rows[r, TEXT] = begin + head
+    rows[r, BODY] = body
+    rows[r, END] = end
+    return begin + 1
+
+
+@borrowing
+def read_numbers(data: Any, at: int, rows: Any, r: int) -> int:
+    """The last fields of a header, number, time and a flag, into row r; the flag, or NONE."""
+    middle = rows[r, TEXT]
+    number = number_at(data, at, middle)
+    if number < 0:
+        return NONE
+    at += number_size(data[at])
+    time = number_at(data, at, middle)
+    if time < 0:
+        return NONE
+    at += number_size(data[at])
+    if at + 1 != middle or data[at] & 0xFE != NO:
+        return NONE
+    rows[r, NUMBER] = number
+    rows[r, TIME] = time
+    return int(data[at])
+
+
+@borrowing
+def skip(data: Any, at: int, end: int) -> int:
+    """Where the msgpack value at `at` ends: nil, numbers, short strings, and arrays of such; NONE:
+    it is another one, or not whole."""
+    left = 1
+    while left:
+        left -= 1
+        if at >= end:
+            return NONE
+        first = data[at]
+        if first < 0x80 or first == 0xC0:
+            at += 1
+        elif first < 0x90:
+            return NONE
+        elif first < 0xA0:
+            left += first & 0x0F
+            at += 1
+        elif first < 0xC0:
+            at += 1 + (first & 0x1F)
+        elif 0xCC <= first <= 0xCF:
+            at += number_size(first)
+        elif first == 0xD9 and at + 1 < end:
+            at += 2 + data[at + 1]
+        elif first == 0xDC and at + 2 < end:
+            left += int(data[at + 1]) << 8 | int(data[at + 2])
+            at += 3
+        else:
+            return NONE
+    return at if at <= end else NONE
 
 
 @borrowing
@@ -152,63 +234,101 @@ def put_word(out: Any, at: int, value: int) -> None:
 
 
 @borrowing
-def head_size(rows: Any, r: int, id: int, position: int, publisher: Any) -> int:
+def head_size(rows: Any, r: int, id: int, position: int) -> int:
     """[[id], position, publisher, number, time, again] in msgpack."""
     return (
-        3 + written_size(id) + written_size(position) + len(publisher)
+        3 + written_size(id) + written_size(position) + rows[r, NAME_END] - rows[r, NAME]
         + written_size(rows[r, NUMBER]) + written_size(rows[r, TIME])
     )
 
 
 @borrowing
-def put_frame(
-    data: Any, rows: Any, r: int, id: int, position: int, publisher: Any, again: int, out: Any,
-    at: int,
-) -> int:
-    """Write a row as a DELIVER frame; where it ends."""
-    begin, end = rows[r, TEXT], rows[r, END]
-    head = head_size(rows, r, id, position, publisher)
-    put_word(out, at, PREFIX - 4 + head + end - begin)
-    out[at + 4] = DELIVER
+def put_lengths(out: Any, at: int, kind: int, head: int, rows: Any, r: int) -> int:
+    """The beginning of a frame, up to its header."""
+    put_word(out, at, PREFIX - 4 + head + rows[r, END] - rows[r, TEXT])
+    out[at + 4] = kind
     put_word(out, at + 5, head)
-    put_word(out, at + 9, rows[r, BODY] - begin)
-    out[at + 13] = 0x96
-    out[at + 14] = 0x91
-    at = put_number(out, at + 15, id)
-    at = put_number(out, at, position)
-    at = copy(publisher, 0, len(publisher), out, at)
-    at = put_number(out, at, rows[r, NUMBER])
-    at = put_number(out, at, rows[r, TIME])
-    out[at] = again
-    return copy(data, begin, end, out, at + 1)
+    put_word(out, at + 9, rows[r, BODY] - rows[r, TEXT])
+    return at + PREFIX
 
 
 @borrowing
-def weigh_entries(rows: Any, places: Any, positions: Any, id: int, publisher: Any) -> int:
+def put_rest(data: Any, names: Any, rows: Any, r: int, flag: int, out: Any, at: int) -> int:
+    """Publisher, number, time and a flag, attributes and body: the end of a frame."""
+    at = copy(names, rows[r, NAME], rows[r, NAME_END], out, at)
+    at = put_number(out, at, rows[r, NUMBER])
+    at = put_number(out, at, rows[r, TIME])
+    out[at] = flag
+    return copy(data, rows[r, TEXT], rows[r, END], out, at + 1)
+
+
+@borrowing
+def put_frame(
+    data: Any, names: Any, rows: Any, r: int, id: int, position: int, again: int, out: Any, at: int
+) -> int:
+    """Write a row as a DELIVER frame; where it ends."""
+    at = put_lengths(out, at, DELIVER, head_size(rows, r, id, position), rows, r)
+    out[at] = 0x96
+    out[at + 1] = 0x91
+    at = put_number(out, at + 2, id)
+    at = put_number(out, at, position)
+    return put_rest(data, names, rows, r, again, out, at)
+
+
+@borrowing
+def weigh_entries(rows: Any, places: Any, positions: Any, id: int) -> int:
     """The bytes of these rows as frames of a durable subscription."""
     size = 0
     for k in range(len(places)):
         r = places[k]
-        size += PREFIX + head_size(rows, r, id, positions[k], publisher)
+        size += PREFIX + head_size(rows, r, id, positions[k])
         size += rows[r, END] - rows[r, TEXT]
     return size
 
 
 @borrowing
 def write_entries(
-    data: Any, rows: Any, places: Any, positions: Any, id: int, publisher: Any, again: int,
-    out: Any,
+    data: Any, names: Any, rows: Any, places: Any, positions: Any, id: int, again: int, out: Any
 ) -> None:
     """Write these rows, each with its position in the queue."""
     at = 0
     for k in range(len(places)):
-        at = put_frame(data, rows, places[k], id, positions[k], publisher, again, out, at)
+        at = put_frame(data, names, rows, places[k], id, positions[k], again, out, at)
+
+
+@borrowing
+def weigh_forwards(rows: Any, places: Any, which: Any, trail_at: Any, ends: Any) -> None:
+    """Where each of these rows ends as a FORWARD frame, one after the other."""
+    at = 0
+    for k in range(len(places)):
+        r = places[k]
+        head = (
+            2 + trail_at[which[k] + 1] - trail_at[which[k]] + rows[r, NAME_END] - rows[r, NAME]
+            + written_size(rows[r, NUMBER]) + written_size(rows[r, TIME])
+        )
+        at += PREFIX + head + rows[r, END] - rows[r, TEXT]
+        ends[k] = at
+
+
+@borrowing
+def write_forwards(
+    data: Any, names: Any, rows: Any, places: Any, which: Any, trails: Any, trail_at: Any, flag: int,
+    ends: Any, out: Any,
+) -> None:
+    """Write these rows, each with its trail."""
+    at = 0
+    for k in range(len(places)):
+        r = places[k]
+        head = ends[k] - at - PREFIX - (rows[r, END] - rows[r, TEXT])
+        at = put_lengths(out, at, FORWARD, head, rows, r)
+        out[at] = 0x95
+        at = copy(trails, trail_at[which[k]], trail_at[which[k] + 1], out, at + 1)
+        at = put_rest(data, names, rows, r, flag, out, at)
 
 
 @borrowing
 def weigh(
-    rows: Any, ends: Any, found: Any, lines: Any, credits: Any, publisher: Any, sizes: Any,
-    slow: Any,
+    rows: Any, ends: Any, found: Any, lines: Any, credits: Any, sizes: Any, slow: Any
 ) -> int:
     """Pay for what can be delivered at once, and add up the bytes for each connection; the rest is
     left to Python: places in `found`, as many as are returned. Its interfaces become NONE."""
@@ -225,7 +345,7 @@ def weigh(
                 left += 1
                 continue
             credits[lines[i, CREDIT]] -= 1
-            head = head_size(rows, r, lines[i, ID], 0, publisher)
+            head = head_size(rows, r, lines[i, ID], 0)
             sizes[link] += PREFIX + head + rows[r, END] - rows[r, TEXT]
     for i in range(left):
         found[slow[i]] = -1 - found[slow[i]]
@@ -234,7 +354,7 @@ def weigh(
 
 @borrowing
 def write(
-    data: Any, rows: Any, ends: Any, found: Any, lines: Any, publisher: Any, places: Any, out: Any
+    data: Any, names: Any, rows: Any, ends: Any, found: Any, lines: Any, places: Any, out: Any
 ) -> None:
     """Write the frames that `weigh` has paid for, each where its connection's bytes go on."""
     for r in range(len(rows)):
@@ -244,5 +364,5 @@ def write(
                 continue
             link = lines[i, LINK]
             places[link] = put_frame(
-                data, rows, r, lines[i, ID], 0, publisher, NO, out, places[link]
+                data, names, rows, r, lines[i, ID], 0, NO, out, places[link]
             )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -21,10 +22,11 @@ import msgspec
 
 from palio.errors import InvalidValue, PalioError
 from palio.model.message import Message
+from palio.model.predicate import Filter
 from palio.protocol.access import check_publish
-from palio.protocol.durability.addressing import Addressing, Keys, Matched
+from palio.protocol.answers import Answers, Matched
 from palio.protocol.durability.kept import Picked
-from palio.protocol.durability.outgoing import Delivery
+from palio.protocol.durability.outgoing import Delivery, Key, Keys
 from palio.protocol.frames import (
     BrokenFrame,
     Carry,
@@ -37,29 +39,18 @@ from palio.protocol.frames import (
     letter_frame,
 )
 from palio.protocol.live import NOWHERE, Parcel
-from palio.protocol.runs import Publication, Run, deliver_entries, packed
+from palio.protocol.onward import Onward, peer_of
+from palio.protocol.runs import Forwarded, Publication, Run, deliver_entries
 from palio.protocol.words import Credit, Got, Published, Rejected
+from palio.routing.data_path import BATCH_MIN
 from palio.routing.packets import Peer
 
 if TYPE_CHECKING:
     from palio.protocol.broker import Broker, Link
 
 RECENT_MAX = 100_000
-_NO_TRAIL = b"\xc0"
 _NUMBER: Final = 0  # of a Publication
 _TEXT: Final = 2
-
-
-class Counts(msgspec.Struct):
-    """Ever."""
-
-    published: int = 0
-    rejected: int = 0
-    forwarded: int = 0
-    carried: int = 0
-    doubled: int = 0
-    dropped: int = 0
-    """Live messages for which a neighbour had no room, and those that nobody could read."""
 
 
 class _Lot(NamedTuple):
@@ -71,15 +62,20 @@ class _Lot(NamedTuple):
 
 class Traffic:
     def __init__(self, broker: Broker) -> None:
-        self.counts = Counts()
         self._broker = broker
+        self._onward = Onward(broker)
+        self.counts = self._onward.counts
         self._live: list[Parcel] = []  # came in this turn
         self._durable: list[_Lot] = []
         self._held: dict[str, list[Publication]] = {}  # durable, no room
         self._stored: list[_Lot] = []  # since the last ticket
         self._unsafe: dict[int, list[_Lot]] = {}
         self._recent: OrderedDict[tuple[str, int], None] = OrderedDict()
-        self.addressing = Addressing()
+        self._durables: Answers[Key] = Answers(_key)  # wherever they live
+
+    def want(self, broker: str, name: str, filters: Iterable[Filter], is_wanted: bool) -> None:
+        """There is a durable subscription that selects these, or no longer."""
+        self._durables.change(f"{broker}\n{name}", dict.fromkeys(filters, is_wanted))
 
     # ---- messages that come in
 
@@ -93,7 +89,8 @@ class Traffic:
 
     def publish_run(self, link: Link, run: Run) -> None:
         """A client has published many messages."""
-        if link.is_bound or run.durable or self._live or not self._deliver_run(link.publisher, run):
+        run.sign(link.publisher)
+        if link.is_bound or run.durable or self._live or not self._onward.deliver_run(run, NOWHERE):
             self._publish(link, run, run.durable)
 
     def _publish(self, link: Link, letters: list[Publication] | Run, durable: bool) -> None:
@@ -112,23 +109,6 @@ class Traffic:
                 last += letters
                 return
         self._durable.append(_Lot(publisher, letters))
-
-    def _deliver_run(self, publisher: str, run: Run) -> bool:
-        """False: it must be done one by one."""
-        broker = self._broker
-        if not broker.settings.is_forwarding and broker.neighbours.names:
-            return False
-        try:
-            onward = broker.live.deliver_run(run, publisher)
-        except InvalidValue:
-            return False
-        if onward is None:
-            return False
-        self.counts.published += len(run)
-        for parcel, peers in onward:
-            for peer in peers:
-                self._forward(name_of(peer), parcel, _NO_TRAIL)
-        return True
 
     def pass_on(self, link: Link, letter: Letter) -> None:
         """A neighbour has sent a message."""
@@ -153,9 +133,26 @@ class Traffic:
         else:
             raise BrokenFrame(f"a broker sends FORWARD and CARRY, not {type(header).__name__}")
 
-    def _pay(self, link: Link) -> None:
+    def pass_on_run(self, link: Link, run: Forwarded) -> None:
+        """A neighbour has sent many messages."""
+        self._pay(link, len(run))
+        source = peer_of(link.name)
+        keys = list(zip(run.publishers(), run.numbers(), strict=True))
+        if len(run) >= BATCH_MIN and self._are_new(keys):
+            self._note(keys)
+            self._flush_live()
+            if not self._onward.deliver_run(run, source):
+                self._live += _unpacked(source, run)
+        else:
+            self._live += [
+                parcel
+                for parcel in _unpacked(source, run)
+                if self._is_new(parcel.publisher, parcel.number)
+            ]
+
+    def _pay(self, link: Link, count: int = 1) -> None:
         """Let the neighbour send on when half of its credit is used."""
-        link.received += 1
+        link.received += count
         if 2 * link.received >= self._broker.settings.link_credit:
             self._broker.output.say(link.number, Credit(0, link.received))
             link.received = 0
@@ -165,18 +162,22 @@ class Traffic:
         if key in self._recent:
             self.counts.doubled += 1
             return False
-        self._recent[key] = None
-        if len(self._recent) > RECENT_MAX:
-            self._recent.popitem(last=False)
+        self._note([key])
         return True
+
+    def _are_new(self, keys: list[tuple[str, int]]) -> bool:
+        return self._recent.keys().isdisjoint(keys) and len(set(keys)) == len(keys)
+
+    def _note(self, keys: list[tuple[str, int]]) -> None:
+        self._recent.update(dict.fromkeys(keys))
+        while len(self._recent) > RECENT_MAX:
+            self._recent.popitem(last=False)
 
     # ---- a turn
 
     def flush(self) -> None:
         """Deal with all messages that came in; called before anything changes who gets them."""
-        if self._live:
-            live, self._live = self._live, []
-            self._deliver_valid(live)
+        self._flush_live()
         if self._durable:
             durable, self._durable = self._durable, []
             try:
@@ -184,6 +185,11 @@ class Traffic:
             except InvalidValue:
                 valid = [_Lot(name, self._valid(name, own)) for name, own in durable]
                 self._store([lot for lot in valid if lot.letters])
+
+    def _flush_live(self) -> None:
+        if self._live:
+            live, self._live = self._live, []
+            self._deliver_valid(live)
 
     def _may_publish(self, link: Link, letter: Publication) -> bool:
         assert link.identity is not None
@@ -214,7 +220,7 @@ class Traffic:
     def _deliver_valid(self, parcels: list[Parcel]) -> None:
         """Deal with a batch; when some of its messages cannot be read, with the others."""
         try:
-            self._deliver(parcels)
+            self._onward.deliver(parcels)
         except InvalidValue:
             valid = []
             for parcel in parcels:
@@ -228,45 +234,7 @@ class Traffic:
                         self.counts.dropped += 1
             if len(valid) == len(parcels):
                 raise
-            self._deliver(valid)
-
-    def _deliver(self, parcels: list[Parcel]) -> None:
-        """To live subscriptions here, and on to the brokers that want it."""
-        broker = self._broker
-        wanted = broker.live.deliver(parcels)
-        self.counts.published += len(parcels)
-        if broker.settings.is_forwarding:
-            for parcel, peers in zip(parcels, wanted, strict=True):
-                for peer in peers:
-                    self._forward(name_of(peer), parcel, _NO_TRAIL)
-        elif broker.neighbours.names:
-            self._send_on(parcels)
-
-    def _send_on(self, parcels: list[Parcel]) -> None:
-        """By the routing scheme."""
-        routes = self._broker.routes
-        texts = [parcel.attributes for parcel in parcels]
-        for parcel, wanting in zip(parcels, routes.interested(texts), strict=True):
-            try:
-                if parcel.trail is None:
-                    hops = routes.start(wanting)
-                else:
-                    hops = routes.onward(parcel.trail, wanting, name_of(parcel.source))
-            except BrokenFrame as error:
-                self._broker.neighbours.hang_up(name_of(parcel.source), str(error))
-                continue
-            for name, trail in hops:
-                self._forward(name, parcel, trail)
-
-    def _forward(self, name: str, parcel: Parcel, trail: bytes) -> None:
-        header = Forward(
-            msgspec.Raw(trail), parcel.publisher, parcel.number, parcel.time, parcel.durable
-        )
-        frame = letter_frame(header, parcel.attributes, parcel.body)
-        if self._broker.neighbours.send(name, frame):
-            self.counts.forwarded += 1
-        else:
-            self.counts.dropped += 1
+            self._onward.deliver(valid)
 
     # ---- durable messages
 
@@ -285,18 +253,15 @@ class Traffic:
             if taken < len(letters):
                 self._hold(publisher, list(letters)[taken:])
 
-    def _matches(self, lots: Sequence[_Lot]) -> list[list[Keys] | Matched]:
+    def _matches(self, lots: Sequence[_Lot]) -> list[list[Keys] | Matched[Key]]:
         """What each message of each lot matches. Runs are matched as they are, the rest at once."""
-        found = [
-            self.addressing.of_run(letters) if isinstance(letters, Run) else None
-            for _, letters in lots
-        ]
-        rest = [lot for lot, one in zip(lots, found, strict=True) if one is None]
-        texts = [letter[_TEXT] for _, letters in rest for letter in letters]
-        keys = iter(self.addressing.of(texts))
+        rest = [lot.letters for lot in lots if not isinstance(lot.letters, Run)]
+        keys = iter(self._durables.of([one[_TEXT] for letters in rest for one in letters]))
         return [
-            list(islice(keys, len(letters))) if known is None else known
-            for (_, letters), known in zip(lots, found, strict=True)
+            self._durables.of_run(letters)
+            if isinstance(letters, Run)
+            else list(islice(keys, len(letters)))
+            for _, letters in lots
         ]
 
     def _hold(self, publisher: str, letters: list[Publication]) -> None:
@@ -333,13 +298,13 @@ class Traffic:
         for publisher, letters in lots:
             if isinstance(letters, Run):
                 if parcels:
-                    self._deliver(parcels)
+                    self._onward.deliver(parcels)
                     parcels = []
-                if self._deliver_run(publisher, letters):
+                if self._onward.deliver_run(letters, NOWHERE):
                     continue
             parcels += _parcels(publisher, letters, durable=True)
         if parcels:
-            self._deliver(parcels)
+            self._onward.deliver(parcels)
 
     @property
     def _is_wanted(self) -> bool:
@@ -382,8 +347,8 @@ class Traffic:
         ids, again, messages = (id,), delivery.again, delivery.messages
         self._broker.live.counts.delivered += len(messages)
         if isinstance(messages, Picked):
-            name, run = packed(messages.pack.publisher), messages.pack.run
-            data = deliver_entries(run, name, messages.places, delivery.positions, id, again)
+            run = messages.pack.run
+            data = deliver_entries(run, messages.places, delivery.positions, id, again)
             self._broker.output.write(link, data)
             return
         headers = [
@@ -430,13 +395,11 @@ class Traffic:
             self._broker.neighbours.say(hop, got)
 
 
-def peer_of(neighbour: str) -> Peer:
-    """What the router calls a neighbour."""
-    return f"n{neighbour}"
-
-
-def name_of(peer: Peer) -> str:
-    return peer[1:]
+def _unpacked(source: Peer, run: Forwarded) -> list[Parcel]:
+    return [
+        Parcel(source, publisher, *one[:2], run.durable, *one[2:], msgspec.Raw(run.trail(r)))
+        for r, (publisher, one) in enumerate(zip(run.publishers(), run, strict=True))
+    ]
 
 
 def _new(letters: list[Publication] | Run, last: int, count: int) -> list[Publication] | Run:
@@ -457,3 +420,9 @@ def _parcels(publisher: str, letters: Iterable[Publication], *, durable: bool) -
         Parcel(NOWHERE, publisher, number, time, durable, attributes, body)
         for number, time, attributes, body in letters
     ]
+
+
+@lru_cache(1 << 16)
+def _key(peer: Peer) -> Key:
+    broker, _, name = peer.partition("\n")
+    return broker, name

@@ -198,6 +198,7 @@ def test_doubled_live_messages_are_caught(monkeypatch: Patch) -> None:
 
     monkeypatch.setattr(Neighbours, "send", twice)
     monkeypatch.setattr(Traffic, "_is_new", lambda self, publisher, number: True)
+    monkeypatch.setattr(Traffic, "_are_new", lambda self, keys: True)
     caught("twice")
 
 

@@ -29,12 +29,12 @@ from collections.abc import Hashable, Iterable, Sequence
 import msgspec
 
 from palio.errors import PalioError
-from palio.protocol.durability.addressing import Keys, Matched
+from palio.protocol.answers import Matched
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.journal import Journal
 from palio.protocol.durability.kept import Message, Pack, keep, last_number, weigh
 from palio.protocol.durability.known import Fact, Known, Matching
-from palio.protocol.durability.outgoing import Delivery, Ended, Outgoing, Statistics
+from palio.protocol.durability.outgoing import Delivery, Ended, Key, Keys, Outgoing, Statistics
 from palio.protocol.durability.placing import Placing, Ways
 from palio.protocol.durability.publishers import Publisher
 from palio.protocol.durability.queues import Full, Queue
@@ -93,7 +93,7 @@ class Deposit:
         self,
         publisher: str,
         letters: Sequence[Publication] | Run,
-        matches: Sequence[Keys] | Matched,
+        matches: Sequence[Keys] | Matched[Key],
         now_us: int,
     ) -> int:
         """Store new messages, each for the (broker, name) that it matches.
@@ -120,7 +120,7 @@ class Deposit:
         return taken
 
     def _store_all(
-        self, row: Publisher, messages: list[Message] | Pack, matches: Sequence[Keys] | Matched
+        self, row: Publisher, messages: list[Message] | Pack, matches: Sequence[Keys] | Matched[Key]
     ) -> bool:
         """Store messages together; False: some are here already, or there may be no room."""
         number = last_number(messages, row.number)

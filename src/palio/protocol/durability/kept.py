@@ -48,6 +48,7 @@ class Pack:
         self.publisher = publisher
         self.stored = stored
         self.run = run
+        run.sign(publisher)
 
     def __len__(self) -> int:
         return len(self.run)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from palio.protocol.durability.kept import Message, Picked
 from palio.protocol.frames import Target
 from palio.protocol.words import Got
+
+Key: TypeAlias = tuple[str, str]
+"""A durable subscription: its broker and its name."""
+Keys: TypeAlias = tuple[Key, ...]
+"""Those that a message matches."""
 
 
 class Delivery(NamedTuple):

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from palio.protocol.durability.addressing import Keys, Matched
+from palio.protocol.answers import Matched
 from palio.protocol.durability.kept import Message, Pack
 from palio.protocol.durability.known import Known
 from palio.protocol.durability.ledger import Sent
+from palio.protocol.durability.outgoing import Key, Keys
 from palio.protocol.durability.queues import Full, Queue
 from palio.protocol.durability.streams import Outbound
 from palio.protocol.durability.vault import Vault
@@ -73,7 +74,7 @@ class Placing:
             ways = self._ways[keys] = Ways.of(found)
         return ways
 
-    def part(self, matches: Sequence[Keys] | Matched) -> dict[Ways, list[int]]:
+    def part(self, matches: Sequence[Keys] | Matched[Key]) -> dict[Ways, list[int]]:
         """Which messages go the same ways."""
         if isinstance(matches, Matched):
             return {self.find(keys): places for keys, places in matches.parts()}

@@ -32,11 +32,12 @@ import msgspec
 from palio.errors import InvalidTopology
 from palio.model.message import Message, as_message
 from palio.model.predicate import Filter, Predicate
+from palio.protocol.answers import Answers, Matched
 from palio.protocol.frames import BrokenFrame
 from palio.protocol.overlay.demand import Demand
 from palio.protocol.overlay.landscape import Landscape
 from palio.protocol.overlay.ways import WAYS, Ways, first_hops
-from palio.routing.data_path import DataPath
+from palio.protocol.runs import Run
 from palio.routing.schemes import SCHEMES, scheme
 from palio.routing.schemes.delivery import Delivery
 from palio.routing.topology import Topology
@@ -62,7 +63,7 @@ class Routes:
         self.dropped = dict.fromkeys(DROPS, 0)
         """How many messages were dropped, by the reason."""
         self._me, self._scheme, self._landscape = me, scheme_name, landscape
-        self._wanting = DataPath()
+        self._wanting: Answers[str] = Answers(str)
         self._changes = landscape.follow()
         self._version = -1
         self._net: Topology | None = None
@@ -72,11 +73,16 @@ class Routes:
 
     # ---- messages without an address
 
-    def interested(self, texts: Sequence[bytes]) -> list[list[str]]:
+    def interested(self, texts: Sequence[bytes]) -> list[tuple[str, ...]]:
         """The other brokers that are known to want each message, whether on the map or not. The
         messages are JSON objects; InvalidValue if one is not."""
         self._follow()
-        return self._wanting.peers_of(texts)
+        return self._wanting.of(texts)
+
+    def interested_in(self, run: Run) -> Matched[str]:
+        """The same for a run."""
+        self._follow()
+        return self._wanting.of_run(run)
 
     def start(self, wanting: Collection[str]) -> Sends:
         """Where a new message goes first that these brokers want."""
@@ -88,8 +94,11 @@ class Routes:
             return self._part(self._hops.keys() & wanting, hops, None)
         return self._pass(self._me, wanting, hops, None)
 
-    def onward(self, trail: bytes | msgspec.Raw, wanting: Collection[str], came_from: str) -> Sends:
-        """Where a message goes next that came from a neighbour; `BrokenFrame` if its trail is none."""
+    def onward(
+        self, trail: bytes | msgspec.Raw, wanting: Collection[str], came_from: str, count: int = 1
+    ) -> Sends:
+        """Where so many messages go next that came from a neighbour; `BrokenFrame` if their trail is
+        none."""
         try:
             left, header = _decoder.decode(trail)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -102,41 +111,48 @@ class Routes:
         self._follow()
         left = min(left, len(self._hops))  # whatever the others think
         if not isinstance(header, str):
-            return self._part(header, left, came_from)
+            return self._part(header, left, came_from, count)
         if self._net is None or header not in self._net:
-            self.dropped["unknown"] += 1
+            self.dropped["unknown"] += count
             return []
-        return self._pass(header, wanting, left, came_from)
+        return self._pass(header, wanting, left, came_from, count)
 
-    def _part(self, brokers: Iterable[str], left: int, came_from: str | None) -> Sends:
+    def _part(
+        self, brokers: Iterable[str], left: int, came_from: str | None, count: int = 1
+    ) -> Sends:
         """DRP: the receivers by next hop."""
         parts: dict[str, list[str]] = {}
         for broker in sorted(brokers):
             hop = self._hops.get(broker)
             if hop is None and broker != self._me:
-                self.dropped["unknown"] += 1
+                self.dropped["unknown"] += count
             elif hop is not None and hop == came_from:
-                self.dropped["astray"] += 1
+                self.dropped["astray"] += count
             elif hop is not None:
                 parts.setdefault(hop, []).append(broker)
         if parts and not left:
-            self.dropped["spent"] += 1
+            self.dropped["spent"] += count
             return []
         return [(hop, _encode((left - 1, names))) for hop, names in parts.items()]
 
     def _pass(
-        self, source: str, wanting: Collection[str], left: int, came_from: str | None
+        self,
+        source: str,
+        wanting: Collection[str],
+        left: int,
+        came_from: str | None,
+        count: int = 1,
     ) -> Sends:
         """PSF, iPS, PIF: along the tree of the source."""
         if self._ways is None:
             return []
         way = self._ways.of(source)
         if way.giver != came_from:
-            self.dropped["astray"] += 1
+            self.dropped["astray"] += count
             return []
         hops = [hop for hop, behind in way.behind if not behind.isdisjoint(wanting)]
         if hops and not left:
-            self.dropped["spent"] += 1
+            self.dropped["spent"] += count
             return []
         trail = _encode((left - 1, way.header)) if hops else b""
         return [(hop, trail) for hop in hops]
@@ -183,7 +199,8 @@ class Routes:
             return None
         known = as_message(message)
         reasons: dict[str, Predicate] = {}
-        for broker in sorted((self._wanting.peers(known) & self._hops.keys()) | {self._me}):
+        (wanting,) = self._wanting.of([known.to_json().encode()])
+        for broker in sorted((self._hops.keys() & wanting) | {self._me}):
             filters = self._landscape.wanted(broker).filters
             reason = next((found for found in filters if found.matches(known)), None)
             if reason is not None:

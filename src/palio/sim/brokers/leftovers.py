@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from palio.protocol.broker import Broker
 from palio.protocol.live import NETWORK, NOWHERE
-from palio.protocol.traffic import peer_of
+from palio.protocol.onward import peer_of
 from palio.sim.brokers.hosts import Host
 from palio.sim.brokers.plans import Edge
 from palio.sim.brokers.records import Desk
