@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.test_commands import palio as command
+from tests.cli.commands import palio as command
 from typer.testing import CliRunner
 
 import palio

@@ -19,7 +19,8 @@ import palio
 from palio.net.broker import hosted
 from palio.net.client import Client
 from palio.net.server import serving
-from tests.cli.test_commands import palio as command
+from tests.cli.commands import palio as here
+from tests.cli.commands import process as command
 from tests.net.peers import configured, run
 from tests.net.test_metrics import METRICS, asked, get
 from tests.net.test_server import SECRET
@@ -163,14 +164,14 @@ def test_two_brokers_that_both_dial_are_linked(tmp_path: Path) -> None:
 
 
 def test_init_and_check(tmp_path: Path) -> None:
-    done = command("broker", "--init")
+    done = here("broker", "--init")
     assert done.returncode == 0
     path = tmp_path / "broker.toml"
     path.write_text(done.stdout)
-    done = command("broker", "--config", path, "--check")
+    done = here("broker", "--config", path, "--check")
     assert (done.returncode, done.stdout) == (0, f"{path}: broker milan on 127.0.0.1:7400\n")
     path.write_text('[broker]\nname = "m"\nlisten = "0.0.0.0:1"\n')
-    assert "without TLS" in command("broker", "--config", path, "--check").stdout
+    assert "without TLS" in here("broker", "--config", path, "--check").stdout
 
 
 @pytest.mark.slow
