@@ -19,7 +19,6 @@ def palio(*arguments: str | Path) -> Done:
     """The function that the script calls, in this process; what nobody foresaw is raised."""
     words = ["palio", *map(str, arguments)]
     out, err = io.StringIO(), io.StringIO()
-    code = 0
     with (
         pytest.MonkeyPatch.context() as patch,
         contextlib.redirect_stdout(out),
@@ -28,12 +27,16 @@ def palio(*arguments: str | Path) -> Done:
         patch.setattr(sys, "argv", words)
         patch.setattr(sys, "stdin", io.StringIO())
         patch.setattr(sys, "excepthook", sys.excepthook)  # typer sets its own
-        try:
-            main()
-        except SystemExit as end:
-            assert end.code is None or isinstance(end.code, int)
-            code = end.code or 0
+        code = _exit_code()
     return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+
+
+def _exit_code() -> int:
+    try:
+        main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
 
 
 def process(*arguments: str | Path) -> Done:
