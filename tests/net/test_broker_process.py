@@ -85,7 +85,6 @@ async def first(client: Client, predicate: str, durable: str, count: int) -> lis
     return found
 
 
-@pytest.mark.slow
 def test_a_kill_loses_nothing_that_was_acknowledged(
     tmp_path: Path, processes: list[Process]
 ) -> None:
@@ -112,7 +111,6 @@ def test_a_kill_loses_nothing_that_was_acknowledged(
     assert processes[1].lines[-1]["event"] == "broker stopped"
 
 
-@pytest.mark.slow
 def test_hangup_reads_grants_again(tmp_path: Path, processes: list[Process]) -> None:
     hashed = hashlib.sha256(b"the token of ann").hexdigest()
     grant = f'[identities.ann]\ntoken_sha256 = "{hashed}"\npublish = "x < 5"\n'

@@ -11,7 +11,7 @@ import uvloop
 
 from tests.net.chaos import Chaos, Plan
 
-SHORT = Plan(seed=1, messages=2_000, faults=8, pause_s=0.8, lasts_s=2.5, keepalive="500 ms",
+SHORT = Plan(seed=1, messages=3_000, faults=8, pause_s=0.8, lasts_s=2.5, keepalive="500 ms",
              patience_s=15)  # fmt: skip
 FULL = Plan(seed=1, messages=100_000, faults=64, pause_s=2.5, lasts_s=6.0, keepalive="1 s",
             patience_s=60)  # fmt: skip
