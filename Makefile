@@ -12,6 +12,9 @@ ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 STALE := FORCE
 endif
 
+# Bytecode is kept: tests start many processes, and none shall compile its imports again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test slow check bench chaos cluster fuzz simulate lab lock clean FORCE
 

@@ -1,24 +1,18 @@
-"""The commands as a user runs them: output, exit codes, and sentences instead of tracebacks."""
+"""The commands: output, exit codes, and sentences instead of tracebacks."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from tests.cli.commands import palio, process
 
 SUBSCRIPTIONS = [("ann", "price < 500"), ("bob", "dest = 'MXP' OR dest IS NULL")]
 EVENTS = [{"dest": "MXP", "price": 450}, {"dest": "LIN", "price": 600}, {"price": 20.5}]
 EXPECTED = [["ann", "bob"], [], ["ann", "bob"]]
-
-
-def palio(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "palio.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def write_predicates(folder: Path, kind: str) -> Path:
@@ -61,6 +55,21 @@ def test_match_prints_json_lines(tmp_path: Path, kind: str) -> None:
     assert [line["interfaces"] for line in lines] == EXPECTED
     assert [line["row"] for line in lines] == [0, 1, 2]
     assert lines[0]["message"] == {"dest": "MXP", "price": 450}
+
+
+def test_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """Each exit code, and what goes where."""
+    where = ["match", "--predicates", write_predicates(tmp_path, "csv"), "--messages"]
+    done = process(*where, write_messages(tmp_path, "jsonl"), "--all")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [json.loads(line)["interfaces"] for line in done.stdout.splitlines()] == EXPECTED
+    done = process("covers", "price < 100", "price < 500")
+    assert (done.returncode, done.stdout[:2], done.stderr) == (1, "no", "")
+    done = process(*where, tmp_path / "gone.jsonl")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("palio: ")
+    assert "no such file" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_match_prints_only_matches_by_default(tmp_path: Path) -> None:
@@ -164,7 +173,6 @@ def test_demo_routes_flights() -> None:
     assert "messages/s" in done.stdout.replace("\n", " ")
 
 
-@pytest.mark.slow
 def test_stats_of_predicates_and_of_a_table(tmp_path: Path) -> None:
     from palio import ForwardingTable
 

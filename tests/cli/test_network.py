@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.test_commands import palio as command
+from tests.cli.commands import palio as command
 from typer.testing import CliRunner
 
 import palio
@@ -102,7 +102,6 @@ def test_a_message_with_a_body_reaches_a_durable_subscription(
     assert "body" not in second
 
 
-@pytest.mark.slow
 def test_what_was_printed_is_acknowledged_and_the_rest_waits(line: Cluster) -> None:
     with palio.blocking.connect(line.urls[1]) as client:
         client.subscribe("n > 0", durable="waits").close()
@@ -289,7 +288,6 @@ def test_mistakes_are_sentences(arguments: list[str], says: str) -> None:
     assert says in str(result.exception)
 
 
-@pytest.mark.slow
 def test_what_the_broker_refuses(line: Cluster) -> None:
     for arguments, says in (
         (["subscribe", "price <"], "price <"),

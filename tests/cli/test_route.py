@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.test_commands import EVENTS, palio, write_messages, write_predicates
+from tests.cli.commands import palio
+from tests.cli.test_commands import EVENTS, write_messages, write_predicates
 from typer.testing import CliRunner
 
 import palio as library

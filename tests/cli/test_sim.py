@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.test_commands import palio
+from tests.cli.commands import palio
 from typer.testing import CliRunner
 
 from palio.cli import app

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.cli.test_commands import palio
+from tests.cli.commands import palio
 from typer.testing import CliRunner
 
 from palio.cli import app

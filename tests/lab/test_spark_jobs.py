@@ -9,7 +9,7 @@ import pytest
 from palio.errors import InvalidValue
 from palio.lab import workloads
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-lab")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ import palio
 from palio.net.broker import hosted
 from palio.net.client import Client
 from palio.net.server import serving
-from tests.cli.test_commands import palio as command
+from tests.cli.commands import palio as here
+from tests.cli.commands import process as command
 from tests.net.peers import configured, run
 from tests.net.test_metrics import METRICS, asked, get
 from tests.net.test_server import SECRET
@@ -84,7 +85,6 @@ async def first(client: Client, predicate: str, durable: str, count: int) -> lis
     return found
 
 
-@pytest.mark.slow
 def test_a_kill_loses_nothing_that_was_acknowledged(
     tmp_path: Path, processes: list[Process]
 ) -> None:
@@ -111,7 +111,6 @@ def test_a_kill_loses_nothing_that_was_acknowledged(
     assert processes[1].lines[-1]["event"] == "broker stopped"
 
 
-@pytest.mark.slow
 def test_hangup_reads_grants_again(tmp_path: Path, processes: list[Process]) -> None:
     hashed = hashlib.sha256(b"the token of ann").hexdigest()
     grant = f'[identities.ann]\ntoken_sha256 = "{hashed}"\npublish = "x < 5"\n'
@@ -163,14 +162,14 @@ def test_two_brokers_that_both_dial_are_linked(tmp_path: Path) -> None:
 
 
 def test_init_and_check(tmp_path: Path) -> None:
-    done = command("broker", "--init")
+    done = here("broker", "--init")
     assert done.returncode == 0
     path = tmp_path / "broker.toml"
     path.write_text(done.stdout)
-    done = command("broker", "--config", path, "--check")
+    done = here("broker", "--config", path, "--check")
     assert (done.returncode, done.stdout) == (0, f"{path}: broker milan on 127.0.0.1:7400\n")
     path.write_text('[broker]\nname = "m"\nlisten = "0.0.0.0:1"\n')
-    assert "without TLS" in command("broker", "--config", path, "--check").stdout
+    assert "without TLS" in here("broker", "--config", path, "--check").stdout
 
 
 @pytest.mark.slow

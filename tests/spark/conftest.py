@@ -64,7 +64,7 @@ def _selected(frame: Any, predicates: dict[str, str]) -> list[list[str]]:
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a process of its own, killed while it routed a stream: see streams.py."""
     folder = tmp_path_factory.mktemp("killed")
-    streams.write(folder / "in", 8)
+    streams.write(folder / "in", streams.KILLED_FILES)
     tables = palio.spark.TableDirectory(folder / "tables")
     tables.publish(palio.ForwardingTable.compile(streams.PREDICATES))
     process = subprocess.Popen(

@@ -2,8 +2,8 @@
 
 A map has one type of value, so it holds the string columns only and gets predicates on those:
 
-    all        500 predicates over every column           wide, json, attributes, variant
-    strings    500 predicates over string columns only    map
+    all        predicates over every column           wide, json, attributes, variant
+    strings    predicates over string columns only    map
 
 All encodings are asked in one query, a column each: `routed`.
 """
@@ -22,8 +22,8 @@ import palio
 import palio.spark
 from palio.lab import flights
 
-ROWS = 2_000  # of the year's 336,776 flights, evenly spread
-PREDICATES = 500
+ROWS = 600  # of the year's 336,776 flights, evenly spread
+PREDICATES = 150  # Spark compiles each of them: most of the time goes there
 FEW = 200  # rows, for what is slow to collect or to shuffle
 ATTRIBUTES = pa.list_(pa.struct([(n, pa.string()) for n in ("name", "type", "value")]))
 ENCODINGS: dict[str, dict[str, Any]] = {
@@ -52,16 +52,16 @@ class Case:
         return self.strings if encoding == "map" else self.predicates
 
 
-def draw(seed: int) -> Case:
+def draw(seed: int, rows: int = ROWS, predicates: int = PREDICATES) -> Case:
     rng = random.Random(seed)
     year = flights.load().table
-    table = year.take(pa.array(range(0, len(year), len(year) // ROWS)[:ROWS]))
+    table = year.take(pa.array(range(0, len(year), len(year) // rows)[:rows]))
     columns = columns_of(table)
     strings = [c for c in columns if pa.types.is_string(c.type)]
     return Case(
         encoded(table),
-        {f"all-{i}": d.spark for i, d in enumerate(draw_predicates(rng, PREDICATES, columns))},
-        {f"strings-{i}": d.spark for i, d in enumerate(draw_predicates(rng, PREDICATES, strings))},
+        {f"all-{i}": d.spark for i, d in enumerate(draw_predicates(rng, predicates, columns))},
+        {f"strings-{i}": d.spark for i, d in enumerate(draw_predicates(rng, predicates, strings))},
     )
 
 

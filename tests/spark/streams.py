@@ -20,6 +20,8 @@ import palio.spark
 from palio.lab import flights
 
 ROWS = 120
+KILLED_FILES = 6
+"""Batches of the stream that is killed after two of them."""
 PREDICATES = {
     "late": "dep_delay > 15",
     "ua": "carrier = 'UA'",

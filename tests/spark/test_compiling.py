@@ -64,7 +64,7 @@ def test_the_same_table(predicates: Any, reduce: bool) -> None:
 
 def test_from_and_to_spark(spark: Any, tmp_path: Path) -> None:
     """Compile into a directory, forward through it."""
-    entries = list(flights.subscriptions(300))
+    entries = list(flights.subscriptions(100))
     frame = spark.createDataFrame(entries, ["who", "what"])
     tables = palio.spark.TableDirectory(tmp_path / "tables")
     table = palio.spark.compile(frame, interface="who", predicate="what", path=tables)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.spark import encodings
 
@@ -25,13 +26,27 @@ def table(case: encodings.Case) -> palio.ForwardingTable:
 def test_equals_where(
     frame: Any, case: encodings.Case, expected_by_encoding: dict[str, list[list[str]]]
 ) -> None:
-    """500 predicates on real flights, in every encoding."""
+    """Predicates on real flights, in every encoding."""
     routed = palio.spark.forward(frame, palio.ForwardingTable.compile({}))
     assert routed.columns == [*frame.columns, "interfaces"]
     assert routed.schema["interfaces"].dataType.simpleString() == "array<string>"
     found = encodings.answers(encodings.routed(frame, case).toArrow())
     for encoding in encodings.ENCODINGS:
         assert found[encoding] == expected_by_encoding[encoding], encoding
+
+
+@pytest.mark.slow
+def test_more_equals_where(spark: Any, tmp_path: Path) -> None:
+    """500 predicates on 2,000 flights."""
+    case = encodings.draw(2001, rows=2_000, predicates=500)
+    pq.write_table(case.messages, tmp_path / "messages.parquet")
+    frame = encodings.with_variant(spark.read.parquet(str(tmp_path / "messages.parquet")))
+    found = encodings.answers(encodings.routed(frame, case).toArrow())
+    selected = {
+        kind: encodings.selected(frame, case.for_encoding(kind)) for kind in ("wide", "map")
+    }
+    for encoding in encodings.ENCODINGS:
+        assert found[encoding] == selected["map" if encoding == "map" else "wide"], encoding
 
 
 def test_streams_equal_where(

@@ -74,7 +74,7 @@ def test_kill_and_restart_lose_and_double_nothing(spark: Any, killed: Path) -> N
     """Killed twice: between batches somewhere, and with a batch whole but not in the checkpoint."""
     out, tables = killed / "out", killed / "tables"
     done = len(list(out.glob("batch=*")))
-    assert done < 8
+    assert done < streams.KILLED_FILES
     assert {r.version for r in BatchRecords(out / "_palio/batches").all()} == {1}
     # As if it had died a moment earlier: Spark has not noted the last batch, and repeats it.
     (out / "_palio/checkpoint/commits" / str(done - 1)).unlink(missing_ok=True)
@@ -82,7 +82,7 @@ def test_kill_and_restart_lose_and_double_nothing(spark: Any, killed: Path) -> N
     source = streams.source(spark, killed / "in")
     finished(palio.spark.route_stream(source, tables, out, **WIDE, **AVAILABLE))
     assert streams.pairs(spark, out) == streams.expected()
-    assert len(list(out.glob("batch=*"))) == 8
+    assert len(list(out.glob("batch=*"))) == streams.KILLED_FILES
     last = BatchRecords(out / "_palio/batches").last()
     assert last is not None
     assert (last.messages_total, last.matches_total) == (streams.ROWS, len(streams.expected()))
