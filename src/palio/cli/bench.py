@@ -132,7 +132,8 @@ def bench_broker(
     body: Annotated[int, typer.Option(help="Bytes of a message's body.")] = 100,
     repeats: Annotated[int, typer.Option(help="How often each contestant is timed.")] = 3,
     contestant: Annotated[
-        list[str] | None, typer.Option(help="relay, live, durable, topic, mosquitto; repeatable.")
+        list[str] | None,
+        typer.Option(help="relay, live, hop, durable, topic, mosquitto; repeatable."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:

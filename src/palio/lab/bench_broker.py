@@ -2,6 +2,7 @@
 
     relay     cuts frames and passes them on: the most that this transport can do
     live      a broker, best effort: each message matches one of the subscriptions
+    hop       the same over two brokers: the source at one, the sinks at the other
     durable   a broker, durable: stored, then delivered to durable subscriptions and acknowledged
     topic     a broker on equality of one attribute ┐
     mosquitto the same as topics, where it is there ┘ side by side
@@ -12,7 +13,6 @@ turns, several times, so that ratios hold on a noisy machine; the median is told
 
 from __future__ import annotations
 
-import json
 import shutil
 import socket
 import subprocess
@@ -31,15 +31,17 @@ from rich.table import Table
 
 from palio.errors import PalioError
 from palio.lab import mqtt, relay
-from palio.lab.broker_load import STAMP_BYTES, Load, Sink, cut_frames, stamp
+from palio.lab.broker_load import STAMP_BYTES, WINDOW, Load, Sink, cut_frames, stamp
 from palio.protocol.frames import Deliver, Frames, Letter, Publish, letter_frame, word_frame
 from palio.protocol.words import VERSION, Acknowledge, Hello, Refused, Subscribe, Subscribed, Word
 
-CONTESTANTS = ("relay", "live", "durable", "topic", "mosquitto")
+CONTESTANTS = ("relay", "live", "hop", "durable", "topic", "mosquitto")
 SINKS = 20
 _PIECE = 500
 _CREDIT = 1 << 20
 _START_S = 60.0
+_HEAR_S = 3.0
+"""By then brokers have heard what is wanted at the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def run(
             ratios = [r / t for r, t in zip(times["relay"], times[one.name], strict=True)]
             yield Result(
                 one.name,
-                subscriptions if one.name in ("live", "topic", "mosquitto") else SINKS,
+                subscriptions if one.name in ("live", "hop", "topic", "mosquitto") else SINKS,
                 messages,
                 body_bytes,
                 messages / median(times[one.name]),
@@ -183,6 +185,17 @@ def _live(size: _Size) -> Iterator[_Contestant]:
 
 
 @contextmanager
+def _hop(size: _Size) -> Iterator[_Contestant]:
+    """The same over two brokers."""
+    here, there = _free_port(), _free_port()
+    with _broker(here, there), _broker(there, here), ExitStack() as stack:
+        wishes = [f"symbol = 's{i}' AND price < 1000" for i in range(size.subscriptions)]
+        made = _on_broker("hop", here, wishes, _maker(size, durable=False), stack, source=there)
+        time.sleep(_HEAR_S)
+        yield made
+
+
+@contextmanager
 def _topic(size: _Size) -> Iterator[_Contestant]:
     with _broker() as port, ExitStack() as stack:
         wishes = [f"symbol = 's{i}'" for i in range(size.subscriptions)]
@@ -208,7 +221,9 @@ def _on_broker(
     stack: ExitStack,
     *,
     durable: bool = False,
+    source: int | None = None,
 ) -> _Contestant:
+    """`source`: the port of another broker, at which messages are published."""
     sinks = []
     for i in range(SINKS):
         connection = stack.enter_context(_connected(port))
@@ -221,9 +236,9 @@ def _on_broker(
         connection.sendall(b"".join(map(word_frame, words)))
         _expect(connection, len(own))
         sinks.append(Sink(connection, cut_frames))
-    source = stack.enter_context(_connected(port))
-    source.sendall(word_frame(Hello(VERSION, "client", "source")))
-    return _Contestant(name, Load(source, sinks, cut_frames), make)
+    connection = stack.enter_context(_connected(source or port))
+    connection.sendall(word_frame(Hello(VERSION, "client", "source")))
+    return _Contestant(name, Load(connection, sinks, cut_frames), make)
 
 
 def _expect(connection: socket.socket, count: int) -> None:
@@ -293,6 +308,7 @@ def _mosquitto() -> str | None:
 _STARTS = {
     "relay": _relay,
     "live": _live,
+    "hop": _hop,
     "durable": _durable,
     "topic": _topic,
     "mosquitto": _mosquitto_process,
@@ -315,15 +331,20 @@ def _maker(size: _Size, *, durable: bool) -> Callable[[int, bool], bytes]:
 
 
 @contextmanager
-def _broker() -> Iterator[int]:
-    port = _free_port()
+def _broker(port: int | None = None, neighbour: int | None = None) -> Iterator[int]:
+    """A broker, named by its port; with a neighbour at another one."""
+    port = port or _free_port()
+    settings = (
+        f'[broker]\nname = "at-{port}"\nlisten = "127.0.0.1:{port}"\ndata = "data"\n'
+        'secret = "only for this benchmark, on loopback"\n'
+        '[times]\nkeepalive = "10 min"\n'  # the load says no Ping
+        f"[limits]\nwaiting = {2 * WINDOW}\n"
+    )
+    if neighbour is not None:
+        settings += f'[neighbours."at-{neighbour}"]\naddress = "127.0.0.1:{neighbour}"\n'
     with tempfile.TemporaryDirectory() as directory:
         config = Path(directory, "broker.toml")
-        name, listen = json.dumps("bench"), json.dumps(f"127.0.0.1:{port}")
-        config.write_text(
-            f'[broker]\nname = {name}\nlisten = {listen}\ndata = "data"\n'
-            '[times]\nkeepalive = "10 min"\n'  # the load says no Ping
-        )
+        config.write_text(settings)
         command = [sys.executable, "-m", "palio.cli", "broker", "--config", str(config)]
         with _process(command):
             yield port
