@@ -78,11 +78,13 @@ class Judge:
         if not want.durable and not desk.members:
             self.ended(want)
 
-    def forgotten(self, client: str, id: int, want: Want) -> None:
-        """A client hears that another member has forgotten the desk, perhaps long after it did."""
+    def over(self, client: str, id: int, want: Want) -> None:
+        """A client hears that its subscription has ended: a live one for this client alone, a durable
+        one for all, and perhaps long after it did."""
         desk = self.desks.get(want.desk)
-        if desk is not None and desk.members.get(client) == id:
+        if want.durable and desk is not None and desk.members.get(client) == id:
             self.ended(want)
+        self.left(client, want)
 
     def ended(self, want: Want) -> None:
         desk = self.desks.pop(want.desk, None)

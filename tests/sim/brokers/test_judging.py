@@ -1,0 +1,91 @@
+"""The judge by itself: whose subscription is over, and who must still get what."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from palio.protocol.effects import Output
+from palio.protocol.words import Ended, Word
+from palio.sim.brokers.judging import Judge
+from palio.sim.brokers.plans import ClientPlan, Operation, Plan, Sending, Verb, Want
+from palio.sim.brokers.world import run, traced
+from palio.sim.checkers import Violation
+
+LIVE = Want("d", "x >= 0", group="g", credit=1, full="end")
+DURABLE = Want("d", "x >= 0", durable=True, group="g", full="end")
+PROBE = Sending('{"x": 1}', b"", durable=False)
+
+
+def pair(want: Want) -> Judge:
+    """A group of two that everybody knows of."""
+    judge = Judge(("end",))
+    for client in ("ann", "bob"):
+        judge.wanted(client, 1, want, "a", 10)
+        judge.subscribed(client, 1, want, "a", 20)
+    return judge
+
+
+def test_a_member_of_a_live_group_ends_alone() -> None:
+    judge = pair(LIVE)
+    judge.over("ann", 1, LIVE)
+    judge.begin_probing()
+    judge.published("bob", 1, PROBE, 30)
+    with pytest.raises(Violation, match="never got"):
+        judge.check_lost()
+
+
+def test_a_live_subscription_without_members_is_over() -> None:
+    judge = pair(LIVE)
+    judge.over("ann", 1, LIVE)
+    judge.over("bob", 1, LIVE)
+    assert not judge.desks
+
+
+def test_a_queue_ends_for_all() -> None:
+    judge = pair(DURABLE)
+    judge.over("ann", 1, DURABLE)
+    assert not judge.desks
+
+
+def test_who_hears_late_of_an_end_does_not_end_what_came_after_it() -> None:
+    judge = pair(DURABLE)
+    judge.over("ann", 1, DURABLE)
+    judge.wanted("ann", 2, DURABLE, "a", 30)
+    judge.over("bob", 1, DURABLE)
+    assert judge.desks["d"].members == {"ann": 2}
+
+
+def sleeping(want: Want, *names: str) -> Plan:
+    """They all sleep with one message in their hands, and so many more come that the third that
+    waits for one of them is too many."""
+    operations = (
+        *(Operation(0, Verb.SUBSCRIBE, name, want) for name in names),
+        *(Operation(500_000, Verb.FREEZE, name) for name in names),
+        *(Operation(600_000, Verb.PUBLISH, "eve", PROBE) for _ in range(3 * len(names) + 1)),
+        *(Operation(700_000, Verb.THAW, name) for name in names),
+    )
+    clients = tuple(ClientPlan(name, "a", 1_000) for name in (*names, "eve"))
+    return Plan(1, "PSF", ("a",), (), clients, waiting_max=2, operations=operations)
+
+
+def test_a_slow_member_of_a_live_group_ends_and_the_other_goes_on() -> None:
+    verdict, lines = traced(sleeping(LIVE, "ann", "bob"))
+    assert sum("waited for this subscription" in line for line in lines) == 1, lines
+    assert verdict.kind is None, verdict.text
+    assert verdict.totals.due, "the other one must get what comes later"
+
+
+def test_a_live_subscription_that_ends_without_a_word_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = sleeping(msgspec.structs.replace(LIVE, group=""), "ann")
+    assert run(plan).kind is None
+    say = Output.say
+
+    def silent(self: Output, link: int, word: Word) -> None:
+        if not isinstance(word, Ended):
+            say(self, link, word)
+
+    monkeypatch.setattr(Output, "say", silent)
+    assert run(plan).kind == "lost"
