@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from palio.model.message import Message
 from palio.protocol.client.session import Session
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.deposit import Deposit
@@ -264,3 +265,45 @@ def test_a_durable_subscription_that_is_refused_for_its_credit_leaves_nothing_be
     broker.receive(ann.link, word_frame(Subscribe(7, "x > 0", durable="d")), exchange.now_us)
     exchange.run()
     assert [fact.name for fact in broker.deposit.subscriptions()] == ["anybody/d"]
+
+
+def test_a_live_subscription_that_ended_is_gone() -> None:
+    """Its place is free, it is not listed among those that get messages, and what comes in the same
+    batch is for nobody."""
+    exchange = Exchange()
+    broker = exchange.add("a", routing="forwarding", waiting_max=3, subscriptions_max=1)
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    id = ann.session.subscribe("x >= 0", full="end")
+    exchange.run()
+    broker.press(ann.link, True, exchange.now_us)
+    for x in range(9):
+        bob.publish({"x": x}, durable=False)
+    exchange.run()
+    broker.press(ann.link, False, exchange.now_us)
+    exchange.run()
+    assert ann.heard(Ended) == [Ended(id, "more than 3 messages waited for this subscription")]
+    assert ann.got(id) == []
+    assert broker.live.counts.ended == 1
+    assert broker.traffic.counts.dropped == 0
+    assert broker.clients.reasons(Message.from_json('{"x": 1}'), "") == []
+    again = ann.session.subscribe("x >= 0", full="end")
+    bob.publish({"x": 10}, durable=False)
+    exchange.run()
+    assert ann.got(again) == [{"x": 10}]
+    assert not ann.heard(Refused)
+
+
+def test_messages_for_a_group_without_credit_wait_for_its_members_in_turn() -> None:
+    exchange = Exchange()
+    broker = exchange.add("a", waiting_max=3)
+    ann, ben, bob = (exchange.client("a", name) for name in ("ann", "ben", "bob"))
+    ids = [client.session.subscribe("x >= 0", group="g", full="end") for client in (ann, ben)]
+    exchange.run()
+    for pressed in (True, False):
+        for client in (ann, ben):
+            broker.press(client.link, pressed, exchange.now_us)
+        if pressed:
+            for x in range(6):
+                bob.publish({"x": x}, durable=False)
+        exchange.run()
+    assert [len(ann.got(ids[0])), len(ben.got(ids[1]))] == [3, 3]
