@@ -307,3 +307,23 @@ def test_messages_for_a_group_without_credit_wait_for_its_members_in_turn() -> N
                 bob.publish({"x": x}, durable=False)
         exchange.run()
     assert [len(ann.got(ids[0])), len(ben.got(ids[1]))] == [3, 3]
+
+
+def test_a_subscription_that_ends_when_it_has_just_become_safe() -> None:
+    """The commit is done, and before anybody hears of that, too much waits."""
+    exchange = Exchange()
+    broker = exchange.add("a", bounds=Bounds(queue=2))
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    id = ann.session.subscribe("x >= 0", durable="d", full="end")
+    broker.receive(ann.link, b"".join(ann.session.take()), exchange.now_us)
+    ticket = broker.take().commit
+    assert ticket is not None
+    broker.committed(ticket, exchange.now_us)
+    for x in range(4):
+        bob.publish({"x": x})
+    broker.receive(bob.link, b"".join(bob.session.take()), exchange.now_us)
+    exchange.run()
+    (ended,) = ann.heard(Ended)
+    assert ended.id == id  # type: ignore[union-attr]
+    assert not ann.heard(Subscribed)
+    assert not list(broker.landscape.durables())
