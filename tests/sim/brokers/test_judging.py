@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from palio.protocol.client.session import Arrival
 from palio.protocol.effects import Output
+from palio.protocol.frames import Deliver, Letter
 from palio.protocol.words import Ended, Word
 from palio.sim.brokers.judging import Judge
 from palio.sim.brokers.plans import ClientPlan, Operation, Plan, Sending, Verb, Want
@@ -15,6 +17,7 @@ from palio.sim.checkers import Violation
 LIVE = Want("d", "x >= 0", group="g", credit=1, full="end")
 DURABLE = Want("d", "x >= 0", durable=True, group="g", full="end")
 PROBE = Sending('{"x": 1}', b"", durable=False)
+STORED = Sending('{"x": 1}', b"", durable=True)
 
 
 def pair(want: Want) -> Judge:
@@ -89,3 +92,48 @@ def test_a_live_subscription_that_ends_without_a_word_is_caught(
 
     monkeypatch.setattr(Output, "say", silent)
     assert run(plan).kind == "lost"
+
+
+def told(is_again: bool) -> Arrival:
+    """What comes out of the queue of DURABLE."""
+    header = Deliver((1,), 1, "eve", 1, 0, is_again)
+    return Arrival(1, Letter(header, STORED.attributes.encode(), STORED.body))
+
+
+@pytest.mark.parametrize(
+    ("is_first_again", "is_second_again", "joined_us", "is_fine"),
+    [
+        (False, True, 0, True),
+        (True, True, 0, True),
+        (True, False, 0, True),  # it was on its way to a member that slept
+        (True, False, 50, False),  # it was not: this connection began later
+        (False, False, 0, False),
+    ],
+)
+def test_of_two_members_that_get_a_message_only_who_was_sent_it_first_is_not_told(
+    is_first_again: bool, is_second_again: bool, joined_us: int, is_fine: bool
+) -> None:
+    judge = pair(DURABLE)
+    judge.published("eve", 1, STORED, 30)
+    judge.arrived("ann", DURABLE, "a", told(is_first_again), 40)
+    judge.joined("bob", joined_us)
+    second = told(is_second_again)
+    if is_fine:
+        judge.arrived("bob", DURABLE, "a", second, 60)
+    else:
+        with pytest.raises(Violation, match="which ann had"):
+            judge.arrived("bob", DURABLE, "a", second, 60)
+
+
+def test_a_member_of_a_group_that_slept_finds_what_another_had_meanwhile() -> None:
+    want = msgspec.structs.replace(DURABLE, full="")
+    operations = (
+        Operation(0, Verb.SUBSCRIBE, "ann", want),
+        Operation(0, Verb.SUBSCRIBE, "bob", want),
+        Operation(500_000, Verb.FREEZE, "ann"),
+        *(Operation(600_000, Verb.PUBLISH, "eve", STORED) for _ in range(2)),
+        Operation(9_000_000, Verb.THAW, "ann"),
+    )
+    clients = tuple(ClientPlan(name, "a", 1_000) for name in ("ann", "bob", "eve"))
+    verdict = run(Plan(1, "PSF", ("a",), (), clients, operations=operations))
+    assert verdict.kind is None, verdict.text

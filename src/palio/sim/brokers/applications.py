@@ -152,6 +152,7 @@ class Application(Sleeper):
         self._wire = self._network.join(self, self._host)
         self._host.accept(self._wire)
         self.session.opened(self._clock.now_us)
+        self._judge.joined(self.place, self._clock.now_us)
         self.soon()
 
     def received(self, wire: Wire, data: bytes) -> None:

@@ -4,8 +4,8 @@
 - **uninterested**: it matches the predicate; and what comes out of a queue is durable, and was not
   known to be stored before the subscription began.
 - **twice**: nothing comes twice for one subscription of a session, out of the queue or live. A
-  member of a group, or a subscription that was left and taken up again, may get what another had
-  before it, and then it is told so.
+  member of a group, or a subscription that was left and taken up again, may get what another had,
+  and then it is told so; unless it was sent the message first, slept, and finds it when it wakes.
 - **order**: messages of one publisher come out of a queue in order, if one client has it to itself.
 - **lost**, once all is healed and quiet: a durable subscription that blocks has got every durable
   message that was acknowledged, matches, and was published when the subscription was known to be
@@ -34,8 +34,13 @@ class Judge:
         self._is_probing = False
         self._forgotten_groups: set[str] = set()
         self._unacknowledged: dict[str, dict[int, Publication]] = {}
+        self._joined_us: dict[str, int] = {}
 
     # ---- what happens
+
+    def joined(self, client: str, now_us: int) -> None:
+        """A client has a new connection."""
+        self._joined_us[client] = now_us
 
     def published(self, publisher: str, number: int, sending: Sending, now_us: int) -> None:
         found = Publication(publisher, number, now_us, sending)
@@ -131,10 +136,11 @@ class Judge:
             raise Violation("uninterested", f"{desk} got {found}, which is older than it")
 
     def _check_once(self, desk: Desk, receipt: Receipt) -> None:
-        found = receipt.publication
+        found, joined_us = receipt.publication, self._joined_us.get(receipt.client, 0)
         for before in desk.receipts.get((found.publisher, found.number), ()):
             is_same = (before.client, before.id) == (receipt.client, receipt.id)
-            if is_same or not (desk.want.durable and receipt.is_again):
+            is_late = before.is_again and joined_us < before.time_us
+            if is_same or not desk.want.durable or not (receipt.is_again or is_late):
                 raise Violation(
                     "twice", f"{desk}: {receipt.client} got {found}, which {before.client} had"
                 )
