@@ -8,7 +8,7 @@ import pytest
 from palio.protocol.client.session import Arrival
 from palio.protocol.effects import Output
 from palio.protocol.frames import Deliver, Letter
-from palio.protocol.words import Ended, Word
+from palio.protocol.words import Ended, Subscribed, Word
 from palio.sim.brokers.judging import Judge
 from palio.sim.brokers.plans import ClientPlan, Operation, Plan, Sending, Verb, Want
 from palio.sim.brokers.world import run, traced
@@ -25,13 +25,19 @@ def pair(want: Want) -> Judge:
     judge = Judge(("end",))
     for client in ("ann", "bob"):
         judge.wanted(client, 1, want, "a", 10)
-        judge.subscribed(client, 1, want, "a", 20)
+        judge.subscribed(client, want, "a", Subscribed(1, version=15), 20)
     return judge
+
+
+def told(is_again: bool) -> Arrival:
+    """What comes out of the queue of DURABLE."""
+    header = Deliver((1,), 1, "eve", 1, 0, is_again)
+    return Arrival(1, Letter(header, STORED.attributes.encode(), STORED.body))
 
 
 def test_a_member_of_a_live_group_ends_alone() -> None:
     judge = pair(LIVE)
-    judge.over("ann", 1, LIVE)
+    judge.over("ann", 1, LIVE, 25)
     judge.begin_probing()
     judge.published("bob", 1, PROBE, 30)
     with pytest.raises(Violation, match="never got"):
@@ -40,23 +46,39 @@ def test_a_member_of_a_live_group_ends_alone() -> None:
 
 def test_a_live_subscription_without_members_is_over() -> None:
     judge = pair(LIVE)
-    judge.over("ann", 1, LIVE)
-    judge.over("bob", 1, LIVE)
+    judge.over("ann", 1, LIVE, 25)
+    judge.over("bob", 1, LIVE, 25)
     assert not judge.desks
 
 
 def test_a_queue_ends_for_all() -> None:
     judge = pair(DURABLE)
-    judge.over("ann", 1, DURABLE)
+    judge.over("ann", 1, DURABLE, 25)
     assert not judge.desks
 
 
 def test_who_hears_late_of_an_end_does_not_end_what_came_after_it() -> None:
+    """Bob slept: what he finds when he wakes is of the one that Ann has forgotten."""
     judge = pair(DURABLE)
-    judge.over("ann", 1, DURABLE)
+    judge.published("eve", 1, STORED, 21)
+    judge.over("ann", 1, DURABLE, 25)
     judge.wanted("ann", 2, DURABLE, "a", 30)
-    judge.over("bob", 1, DURABLE)
+    judge.subscribed("ann", DURABLE, "a", Subscribed(2, version=32), 35)
+    judge.subscribed("bob", DURABLE, "a", Subscribed(1, version=15), 40)
+    judge.arrived("bob", DURABLE, "a", told(is_again=False), 40)
+    judge.over("bob", 1, DURABLE, 40)
     assert judge.desks["d"].members == {"ann": 2}
+    assert not judge.desks["d"].receipts
+
+
+def test_who_did_not_hear_of_an_end_joins_what_came_after_it() -> None:
+    judge = pair(DURABLE)
+    judge.over("ann", 1, DURABLE, 25)
+    judge.wanted("ann", 2, DURABLE, "a", 30)
+    judge.subscribed("bob", DURABLE, "a", Subscribed(1, version=32), 40)
+    assert judge.desks["d"].members == {"ann": 2, "bob": 1}
+    judge.over("bob", 1, DURABLE, 50)
+    assert not judge.desks
 
 
 def sleeping(want: Want, *names: str) -> Plan:
@@ -92,12 +114,6 @@ def test_a_live_subscription_that_ends_without_a_word_is_caught(
 
     monkeypatch.setattr(Output, "say", silent)
     assert run(plan).kind == "lost"
-
-
-def told(is_again: bool) -> Arrival:
-    """What comes out of the queue of DURABLE."""
-    header = Deliver((1,), 1, "eve", 1, 0, is_again)
-    return Arrival(1, Letter(header, STORED.attributes.encode(), STORED.body))
 
 
 @pytest.mark.parametrize(

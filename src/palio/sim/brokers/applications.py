@@ -115,9 +115,10 @@ class Application(Sleeper):
             return
         want = self.wants.pop(id)
         self.session.unsubscribe(id, forget)
-        self._judge.left(self.place, want)
-        if forget and want.durable:
-            self._judge.ended(want)
+        if forget:
+            self._judge.over(self.place, id, want, self._clock.now_us)
+        else:
+            self._judge.left(self.place, want)
         self.soon()
 
     def advertise(self, constraints: tuple[str, ...]) -> None:
@@ -198,13 +199,13 @@ class Application(Sleeper):
                 self._let_go()
             elif isinstance(one, Subscribed) and one.id in self.wants:
                 want, now_us = self.wants[one.id], self._clock.now_us
-                self._judge.subscribed(self.place, one.id, want, self._host.place, now_us)
+                self._judge.subscribed(self.place, want, self._host.place, one, now_us)
             elif isinstance(one, Ended | Refused) and _is_over(one) and one.id in self.wants:
                 self._note(f"{self.place} heard {one}")
                 want = self.wants.pop(one.id)
                 self._check_end(want, one.reason)
                 if any(text in one.reason for text in FOR_GOOD):
-                    self._judge.over(self.place, one.id, want)
+                    self._judge.over(self.place, one.id, want, self._clock.now_us)
                 else:
                     self._judge.left(self.place, want)
             elif isinstance(one, Refused) and one.id not in self.wants and GONE in one.reason:

@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 from palio.protocol.client.session import Arrival
+from palio.protocol.words import Subscribed
 from palio.sim.brokers.plans import Sending, Want
 from palio.sim.brokers.records import Desk, Publication, Receipt
 from palio.sim.checkers import Violation
@@ -35,6 +36,8 @@ class Judge:
         self._forgotten_groups: set[str] = set()
         self._unacknowledged: dict[str, dict[int, Publication]] = {}
         self._joined_us: dict[str, int] = {}
+        self._late: dict[tuple[str, str], Desk] = {}
+        """Clients that have yet to hear that a desk has ended: perhaps there is another by now."""
 
     # ---- what happens
 
@@ -62,8 +65,12 @@ class Judge:
             desk.asked_us = since_us
         desk.members[client] = id
 
-    def subscribed(self, client: str, id: int, want: Want, home: str, now_us: int) -> None:
-        desk = self._desk(client, id, want, home)
+    def subscribed(self, client: str, want: Want, home: str, word: Subscribed, now_us: int) -> None:
+        late = self._late.get((client, want.desk))
+        if late is not None and word.version <= late.ended_us:  # made before that one ended
+            return
+        self._late.pop((client, want.desk), None)
+        desk = self._desk(client, word.id, want, home)
         if desk.subscribed_us is None:
             desk.subscribed_us = now_us
 
@@ -77,27 +84,28 @@ class Judge:
 
     def left(self, client: str, want: Want) -> None:
         """A client has no more part in a desk; a live one without members is over."""
+        self._late.pop((client, want.desk), None)
         desk = self.desks.get(want.desk)
         if desk is None or desk.members.pop(client, None) is None:
             return
         if not want.durable and not desk.members:
-            self.ended(want)
+            del self.desks[want.desk]
 
-    def over(self, client: str, id: int, want: Want) -> None:
-        """A client hears that its subscription has ended: a live one for this client alone, a durable
-        one for all, and perhaps long after it did."""
+    def over(self, client: str, id: int, want: Want, now_us: int) -> None:
+        """A client forgets its subscription, or hears that it has ended: a live one for this client
+        alone, a durable one for all, who hear of it sooner or later."""
         desk = self.desks.get(want.desk)
         if want.durable and desk is not None and desk.members.get(client) == id:
-            self.ended(want)
+            del self.desks[want.desk]
+            desk.ended_us = now_us
+            self._late.update(((member, want.desk), desk) for member in desk.members)
+            if want.group:
+                self._forgotten_groups.add(want.desk)
         self.left(client, want)
 
-    def ended(self, want: Want) -> None:
-        desk = self.desks.pop(want.desk, None)
-        if desk is not None and want.group:
-            self._forgotten_groups.add(want.desk)
-
     def arrived(self, client: str, want: Want, home: str, arrival: Arrival, now_us: int) -> None:
-        desk = self._desk(client, arrival.id, want, home)
+        late = self._late.get((client, want.desk))
+        desk = late or self._desk(client, arrival.id, want, home)
         if desk.members[client] != arrival.id:
             raise Violation("uninterested", f"{client} got something for {desk}, which it left")
         header = arrival.header
