@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from palio.model.message import Message
 from palio.protocol.client.session import Session
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.deposit import Deposit
@@ -275,3 +276,65 @@ def test_a_broker_may_be_called_like_what_it_calls_a_neighbour() -> None:
     exchange.client("nb", "ann").publish({"x": 1}, durable=False)
     exchange.run()
     assert bob.got(id) == [{"x": 1}]
+
+
+def test_a_live_subscription_that_ended_is_gone() -> None:
+    """Its place is free, it is not listed among those that get messages, and what comes in the same
+    batch is for nobody."""
+    exchange = Exchange()
+    broker = exchange.add("a", routing="forwarding", waiting_max=3, subscriptions_max=1)
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    id = ann.session.subscribe("x >= 0", full="end")
+    exchange.run()
+    broker.press(ann.link, True, exchange.now_us)
+    for x in range(9):
+        bob.publish({"x": x}, durable=False)
+    exchange.run()
+    broker.press(ann.link, False, exchange.now_us)
+    exchange.run()
+    assert ann.heard(Ended) == [Ended(id, "more than 3 messages waited for this subscription")]
+    assert ann.got(id) == []
+    assert broker.live.counts.ended == 1
+    assert broker.traffic.counts.dropped == 0
+    assert broker.clients.reasons(Message.from_json('{"x": 1}'), "") == []
+    again = ann.session.subscribe("x >= 0", full="end")
+    bob.publish({"x": 10}, durable=False)
+    exchange.run()
+    assert ann.got(again) == [{"x": 10}]
+    assert not ann.heard(Refused)
+
+
+def test_messages_for_a_group_without_credit_wait_for_its_members_in_turn() -> None:
+    exchange = Exchange()
+    broker = exchange.add("a", waiting_max=3)
+    ann, ben, bob = (exchange.client("a", name) for name in ("ann", "ben", "bob"))
+    ids = [client.session.subscribe("x >= 0", group="g", full="end") for client in (ann, ben)]
+    exchange.run()
+    for pressed in (True, False):
+        for client in (ann, ben):
+            broker.press(client.link, pressed, exchange.now_us)
+        if pressed:
+            for x in range(6):
+                bob.publish({"x": x}, durable=False)
+        exchange.run()
+    assert [len(ann.got(ids[0])), len(ben.got(ids[1]))] == [3, 3]
+
+
+def test_a_subscription_that_ends_when_it_has_just_become_safe() -> None:
+    """The commit is done, and before anybody hears of that, too much waits."""
+    exchange = Exchange()
+    broker = exchange.add("a", bounds=Bounds(queue=2))
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    id = ann.session.subscribe("x >= 0", durable="d", full="end")
+    broker.receive(ann.link, b"".join(ann.session.take()), exchange.now_us)
+    ticket = broker.take().commit
+    assert ticket is not None
+    broker.committed(ticket, exchange.now_us)
+    for x in range(4):
+        bob.publish({"x": x})
+    broker.receive(bob.link, b"".join(bob.session.take()), exchange.now_us)
+    exchange.run()
+    (ended,) = ann.heard(Ended)
+    assert ended.id == id  # type: ignore[union-attr]
+    assert not ann.heard(Subscribed)
+    assert not list(broker.landscape.durables())

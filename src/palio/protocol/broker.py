@@ -86,7 +86,7 @@ class Broker:
         router = Router(f"b{self.name}", advertisements=settings.advertisements)
         if not settings.is_forwarding:
             router.step(Joined(NETWORK, Role.NEIGHBOUR))
-        self.live = Live(router, self.output, bound=settings.waiting_max)
+        self.live = Live(router, self.output, self._end, bound=settings.waiting_max)
         self.deposit = Deposit(store, self.name, epoch, now_us, settings.bounds)
         self.landscape = Landscape(self.name, epoch, now_us)
         self.routes = Routes(
@@ -110,6 +110,9 @@ class Broker:
                 "give each broker a folder of its own"
             )
         return known.decode()
+
+    def _end(self, link: int, id: int, reason: str) -> None:
+        self.clients.end(link, id, reason)
 
     # ---- what happens
 

@@ -17,7 +17,7 @@ durable ones come to it through the deposit, once, and never from here.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 import numpy as np
@@ -28,7 +28,7 @@ from palio.protocol import run_codes
 from palio.protocol.effects import Output
 from palio.protocol.frames import Deliver, letter_frame
 from palio.protocol.runs import Lines, Run, deliver
-from palio.protocol.words import Ended, Item, Occurred
+from palio.protocol.words import Item, Occurred
 from palio.routing.packets import (
     Joined,
     Left,
@@ -126,15 +126,20 @@ class _Group:
         """The next in turn with credit, or just the next."""
         members = self.members
         if len(members) > 1:
-            for _ in range(len(members)):
-                members.rotate(-1)
-                if members[0].credit > 0:
-                    break
+            members.rotate(-1)
+            for i, one in enumerate(members):
+                if one.credit > 0:
+                    members.rotate(-i)
+                    return one
         return members[0]
 
 
 class Live:
-    def __init__(self, router: Router, output: Output, *, bound: int) -> None:
+    """`end` is called with link, id and reason of a subscription that is over: too much waited."""
+
+    def __init__(
+        self, router: Router, output: Output, end: Callable[[int, int, str], None], *, bound: int
+    ) -> None:
         self.router = router
         self.counts = Counts()
         self.packets: list[Send] = []
@@ -142,6 +147,7 @@ class Live:
         self.is_changed = False
         """What the whole broker wants from the network has changed."""
         self._output = output
+        self._end = end
         self._bound = bound
         self._groups: dict[Peer, _Group] = {}
         self._takers = 0  # groups that get durable messages too
@@ -297,7 +303,7 @@ class Live:
         for row, peer in left:
             if peer in self._groups or peer == self.router.name:
                 here.setdefault(row, {})[peer] = None
-            elif peer != source:
+            elif peer != source and peer in self.router.peers:
                 onward.setdefault(peer, {})[row] = None
         if here:
             publishers = list(run.publishers())
@@ -345,7 +351,7 @@ class Live:
                     chosen.setdefault(one.link, []).append(one)
             elif peer == self.router.name:
                 self._match_patterns(parcel)
-            elif peer != parcel.source:
+            elif peer != parcel.source and peer in self.router.peers:  # it may have just ended
                 onward.append(peer)
         for link, subscriptions in chosen.items():
             self._give(link, subscriptions, parcel)
@@ -370,8 +376,7 @@ class Live:
         if one.ends:
             self.counts.ended += 1
             reason = f"more than {one.bound} messages waited for this subscription"
-            self._output.say(one.link, Ended(one.id, reason))
-            self.unsubscribe(one.link, one.id)
+            self._end(one.link, one.id, reason)
         else:
             self.counts.dropped += 1
             one.waiting.popleft()

@@ -202,6 +202,16 @@ def test_doubled_live_messages_are_caught(monkeypatch: Patch) -> None:
     caught("twice")
 
 
+def test_live_subscriptions_that_end_without_being_asked_to_are_caught(monkeypatch: Patch) -> None:
+    subscribe = Live.subscribe
+
+    def strict(self: Live, *arguments: Any, **options: Any) -> None:
+        subscribe(self, *arguments, **{**options, "ends": True})
+
+    monkeypatch.setattr(Live, "subscribe", strict)
+    caught("refused")
+
+
 def test_journals_that_are_never_swept_are_caught(monkeypatch: Patch) -> None:
     monkeypatch.setattr(
         "palio.protocol.durability.journal.Journal.sweep", lambda self, now_us, needed: None

@@ -73,7 +73,7 @@ class Deposit:
         self._ready: dict[Queue | Outbound, None] = {}
         self._answers: dict[str, int] = {}
         self._got: dict[Inbound, None] = {}
-        self._safe_created: list[str] = []
+        self._safe_created: list[Known] = []
         self._safe_ended: list[Ended] = []
         # what was full when somebody wanted to put something there
         self._blocked: dict[Queue | Outbound | Journal, None] = {}
@@ -406,10 +406,7 @@ class Deposit:
             for row, number in sealed.publishers:
                 row.safe = number
                 self._answers[row.name] = number
-            # one that was ended meanwhile, and perhaps made anew, is not the one that is safe
-            self._safe_created += [
-                k.fact.name for k in created if self._vault.known.get(k.key) is k
-            ]
+            self._safe_created += created
             self._safe_ended += ended
 
     def take(self, now_us: int) -> Outgoing:
@@ -427,6 +424,8 @@ class Deposit:
         if has_room:  # something that was full
             self._blocked.clear()
         places = list(carries)  # in the order of the streams
+        # one that was ended meanwhile, and perhaps made anew, is not the one that is safe
+        created = [k.fact.name for k in self._safe_created if self._vault.known.get(k.key) is k]
         outgoing = Outgoing(
             list(self._answers.items()),
             [Got(i.origin, i.epoch, self.broker, i.stored) for i in self._got if i.stored],
@@ -435,7 +434,7 @@ class Deposit:
                 for at, m in zip(places, self._journal.read(places), strict=True)
             ],
             deliveries,
-            self._safe_created,
+            created,
             self._safe_ended,
             has_room,
         )

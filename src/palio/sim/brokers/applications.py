@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 
 from palio.protocol.client.session import Arrival, Closing, Happening, Session
+from palio.protocol.durability.queues import Full
 from palio.protocol.words import Ended, Published, Refused, Rejected, Subscribed, Unsubscribed
 from palio.sim.brokers.hosts import Host
 from palio.sim.brokers.judging import Judge
@@ -32,7 +33,9 @@ EXPECTED = (
 
 GONE = "there is no subscription"
 TOO_MANY = "waited"
-"""Part of the reason why a subscription ends when its queue is too long."""
+"""Part of the reason why a subscription ends when too much waits for it."""
+FOR_GOOD = ("forgotten", TOO_MANY)
+"""Parts of the reasons why a subscription ends and not just passes to another client."""
 
 
 def _is_over(word: Ended | Refused) -> bool:
@@ -112,9 +115,10 @@ class Application(Sleeper):
             return
         want = self.wants.pop(id)
         self.session.unsubscribe(id, forget)
-        self._judge.left(self.place, want)
-        if forget and want.durable:
-            self._judge.ended(want)
+        if forget:
+            self._judge.over(self.place, id, want, self._clock.now_us)
+        else:
+            self._judge.left(self.place, want)
         self.soon()
 
     def advertise(self, constraints: tuple[str, ...]) -> None:
@@ -149,6 +153,7 @@ class Application(Sleeper):
         self._wire = self._network.join(self, self._host)
         self._host.accept(self._wire)
         self.session.opened(self._clock.now_us)
+        self._judge.joined(self.place, self._clock.now_us)
         self.soon()
 
     def received(self, wire: Wire, data: bytes) -> None:
@@ -194,21 +199,27 @@ class Application(Sleeper):
                 self._let_go()
             elif isinstance(one, Subscribed) and one.id in self.wants:
                 want, now_us = self.wants[one.id], self._clock.now_us
-                self._judge.subscribed(self.place, one.id, want, self._host.place, now_us)
+                self._judge.subscribed(self.place, want, self._host.place, one, now_us)
             elif isinstance(one, Ended | Refused) and _is_over(one) and one.id in self.wants:
                 self._note(f"{self.place} heard {one}")
                 want = self.wants.pop(one.id)
-                if "forgotten" in one.reason:
-                    self._judge.forgotten(self.place, one.id, want)
-                self._judge.left(self.place, want)
-                if TOO_MANY in one.reason:
-                    self._judge.ended(want)
+                self._check_end(want, one.reason)
+                if any(text in one.reason for text in FOR_GOOD):
+                    self._judge.over(self.place, one.id, want, self._clock.now_us)
+                else:
+                    self._judge.left(self.place, want)
             elif isinstance(one, Refused) and one.id not in self.wants and GONE in one.reason:
                 pass  # it was left here while it ended there
             elif isinstance(one, Refused | Rejected):
                 raise Violation("refused", f"{self.place} heard {one}")
             elif isinstance(one, Unsubscribed) and one.id in self.wants:
                 raise Violation("refused", f"{self.place} heard {one}, and did not ask for it")
+
+    def _check_end(self, want: Want, reason: str) -> None:
+        """Too much waiting ends only what was to end by that."""
+        full = want.full or (self._host.settings.full if want.durable else Full.DROP)
+        if TOO_MANY in reason and full != Full.END:
+            raise Violation("refused", f"{self.place} hears that {want.desk!r} ended: {reason}")
 
     def _check_reason(self, reason: str) -> None:
         self._note(f"{self.place} closes: {reason}")

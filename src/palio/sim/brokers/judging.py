@@ -4,8 +4,8 @@
 - **uninterested**: it matches the predicate; and what comes out of a queue is durable, and was not
   known to be stored before the subscription began.
 - **twice**: nothing comes twice for one subscription of a session, out of the queue or live. A
-  member of a group, or a subscription that was left and taken up again, may get what another had
-  before it, and then it is told so.
+  member of a group, or a subscription that was left and taken up again, may get what another had,
+  and then it is told so; unless it was sent the message first, slept, and finds it when it wakes.
 - **order**: messages of one publisher come out of a queue in order, if one client has it to itself.
 - **lost**, once all is healed and quiet: a durable subscription that blocks has got every durable
   message that was acknowledged, matches, and was published when the subscription was known to be
@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 from palio.protocol.client.session import Arrival
+from palio.protocol.words import Subscribed
 from palio.sim.brokers.plans import Sending, Want
 from palio.sim.brokers.records import Desk, Publication, Receipt
 from palio.sim.checkers import Violation
@@ -34,8 +35,15 @@ class Judge:
         self._is_probing = False
         self._forgotten_groups: set[str] = set()
         self._unacknowledged: dict[str, dict[int, Publication]] = {}
+        self._joined_us: dict[str, int] = {}
+        self._late: dict[tuple[str, str], Desk] = {}
+        """Clients that have yet to hear that a desk has ended: perhaps there is another by now."""
 
     # ---- what happens
+
+    def joined(self, client: str, now_us: int) -> None:
+        """A client has a new connection."""
+        self._joined_us[client] = now_us
 
     def published(self, publisher: str, number: int, sending: Sending, now_us: int) -> None:
         found = Publication(publisher, number, now_us, sending)
@@ -57,8 +65,12 @@ class Judge:
             desk.asked_us = since_us
         desk.members[client] = id
 
-    def subscribed(self, client: str, id: int, want: Want, home: str, now_us: int) -> None:
-        desk = self._desk(client, id, want, home)
+    def subscribed(self, client: str, want: Want, home: str, word: Subscribed, now_us: int) -> None:
+        late = self._late.get((client, want.desk))
+        if late is not None and word.version <= late.ended_us:  # made before that one ended
+            return
+        self._late.pop((client, want.desk), None)
+        desk = self._desk(client, word.id, want, home)
         if desk.subscribed_us is None:
             desk.subscribed_us = now_us
 
@@ -72,25 +84,28 @@ class Judge:
 
     def left(self, client: str, want: Want) -> None:
         """A client has no more part in a desk; a live one without members is over."""
+        self._late.pop((client, want.desk), None)
         desk = self.desks.get(want.desk)
         if desk is None or desk.members.pop(client, None) is None:
             return
         if not want.durable and not desk.members:
-            self.ended(want)
+            del self.desks[want.desk]
 
-    def forgotten(self, client: str, id: int, want: Want) -> None:
-        """A client hears that another member has forgotten the desk, perhaps long after it did."""
+    def over(self, client: str, id: int, want: Want, now_us: int) -> None:
+        """A client forgets its subscription, or hears that it has ended: a live one for this client
+        alone, a durable one for all, who hear of it sooner or later."""
         desk = self.desks.get(want.desk)
-        if desk is not None and desk.members.get(client) == id:
-            self.ended(want)
-
-    def ended(self, want: Want) -> None:
-        desk = self.desks.pop(want.desk, None)
-        if desk is not None and want.group:
-            self._forgotten_groups.add(want.desk)
+        if want.durable and desk is not None and desk.members.get(client) == id:
+            del self.desks[want.desk]
+            desk.ended_us = now_us
+            self._late.update(((member, want.desk), desk) for member in desk.members)
+            if want.group:
+                self._forgotten_groups.add(want.desk)
+        self.left(client, want)
 
     def arrived(self, client: str, want: Want, home: str, arrival: Arrival, now_us: int) -> None:
-        desk = self._desk(client, arrival.id, want, home)
+        late = self._late.get((client, want.desk))
+        desk = late or self._desk(client, arrival.id, want, home)
         if desk.members[client] != arrival.id:
             raise Violation("uninterested", f"{client} got something for {desk}, which it left")
         header = arrival.header
@@ -129,10 +144,11 @@ class Judge:
             raise Violation("uninterested", f"{desk} got {found}, which is older than it")
 
     def _check_once(self, desk: Desk, receipt: Receipt) -> None:
-        found = receipt.publication
+        found, joined_us = receipt.publication, self._joined_us.get(receipt.client, 0)
         for before in desk.receipts.get((found.publisher, found.number), ()):
             is_same = (before.client, before.id) == (receipt.client, receipt.id)
-            if is_same or not (desk.want.durable and receipt.is_again):
+            is_late = before.is_again and joined_us < before.time_us
+            if is_same or not desk.want.durable or not (receipt.is_again or is_late):
                 raise Violation(
                     "twice", f"{desk}: {receipt.client} got {found}, which {before.client} had"
                 )

@@ -71,6 +71,8 @@ class Desk:
         """The same, as it was asked for the last time before it was known to be there."""
         self.subscribed_us: int | None = None
         """When somebody was told that it is there."""
+        self.ended_us = 0
+        """When somebody said or heard that it has ended."""
         self.members: dict[str, int] = {}
         """Clients, with the id in their session."""
         self.receipts: dict[tuple[str, int], list[Receipt]] = {}
