@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palio.model.language import parse
+from palio.protocol.access import EVERYTHING, Access, Identity
 from palio.protocol.broker import Broker
 from palio.protocol.durability import kept
 from palio.protocol.frames import Deliver, Frames, Letter, Limits, Publish, letter_frame, word_frame
@@ -90,11 +92,12 @@ def test_limits_end_a_run() -> None:
 
 
 def _sent(
-    texts: list[str], whole: bool, credit: int, durable: bool = False
+    texts: list[str], whole: bool, credit: int, durable: bool = False, grant: str = "TRUE"
 ) -> dict[int, list[tuple[object, ...]]]:
     """What clients get of these messages, sent in one piece or frame by frame."""
     exchange = Exchange()
-    broker = exchange.add("a", waiting_max=50)
+    anybody = Identity("anybody", EVERYTHING, parse(grant), admin=True)
+    broker = exchange.add("a", access=Access(anonymous=anybody), waiting_max=50)
     wishes = {2: ["x >= 1", "y = 2"], 3: ["x = 3 OR y >= 1"], 4: ["z IS NOT NULL", "x < 2"]}
     for link, own in {1: [], **wishes}.items():
         words: list[Word] = [Hello(VERSION, "client", f"client {link}"), Ping(1)]
@@ -158,6 +161,18 @@ def test_a_broker_does_the_same_with_runs(monkeypatch: pytest.MonkeyPatch, durab
     texts[50] = '{"x": [1]}'
     texts[51] = '{"x": 1'
     assert _sent(texts, True, 10**6, durable) == _sent(texts, False, 10**6, durable)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_grant_is_asked_for_runs_too(monkeypatch: pytest.MonkeyPatch, durable: bool) -> None:
+    monkeypatch.setattr(data_path, "EVALUATED_MAX", 0)
+    texts = [json.dumps({"x": i % 4, "y": i % 5}) for i in range(200)]
+    for grant in ("x < 4 AND y >= 0", "x < 3 OR y = 1", "z = 1"):
+        found = _sent(texts, True, 10**6, durable, grant)
+        assert found == _sent(texts, False, 10**6, durable, grant)
+        rejected = sum(note[0] == "Rejected" for note in found.get(1, ()))
+        allowed = parse(grant)
+        assert rejected == sum(not allowed.matches(json.loads(text)) for text in texts)
 
 
 def test_durable_messages_come_live_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

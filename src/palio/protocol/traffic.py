@@ -19,10 +19,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import msgspec
+import numpy as np
 
 from palio.errors import InvalidValue, PalioError
 from palio.model.message import Message
-from palio.model.predicate import Filter
+from palio.model.predicate import Filter, Predicate
 from palio.protocol.access import check_publish
 from palio.protocol.answers import Answers, Matched
 from palio.protocol.durability.kept import Picked
@@ -42,13 +43,14 @@ from palio.protocol.live import NOWHERE, Parcel
 from palio.protocol.onward import Onward, peer_of
 from palio.protocol.runs import Forwarded, Publication, Run, deliver_entries
 from palio.protocol.words import Credit, Got, Published, Rejected
-from palio.routing.data_path import BATCH_MIN
+from palio.routing.data_path import BATCH_MIN, DataPath
 from palio.routing.packets import Peer
 
 if TYPE_CHECKING:
     from palio.protocol.broker import Broker, Link
 
 RECENT_MAX = 100_000
+GRANTS_MAX = 1000
 _NUMBER: Final = 0  # of a Publication
 _TEXT: Final = 2
 
@@ -71,6 +73,7 @@ class Traffic:
         self._stored: list[_Lot] = []  # since the last ticket
         self._unsafe: dict[int, list[_Lot]] = {}
         self._recent: OrderedDict[tuple[str, int], None] = OrderedDict()
+        self._grants: dict[Predicate, DataPath] = {}  # what may be published, as tables
         self._durables: Answers[Key] = Answers(_key)  # wherever they live
 
     def want(self, broker: str, name: str, filters: Iterable[Filter], is_wanted: bool) -> None:
@@ -85,20 +88,24 @@ class Traffic:
         if type(header) is not Publish:
             raise BrokenFrame(f"a client sends PUBLISH frames, not {type(header).__name__}")
         letter = header.number, header.time, attributes, body
-        self._publish(link, [letter], header.durable)
+        if not link.is_bound or self._may_publish(link, letter):
+            self._take(link, [letter], header.durable)
 
     def publish_run(self, link: Link, run: Run) -> None:
         """A client has published many messages."""
         run.sign(link.publisher)
-        if link.is_bound or run.durable or self._live or not self._onward.deliver_run(run, NOWHERE):
-            self._publish(link, run, run.durable)
+        letters: list[Publication] | Run = run
+        if link.is_bound and not self._may_publish_all(link, run):
+            letters = [letter for letter in run if self._may_publish(link, letter)]
+        elif not run.durable and not self._live and self._onward.deliver_run(run, NOWHERE):
+            return
+        if letters:
+            self._take(link, letters, run.durable)
 
-    def _publish(self, link: Link, letters: list[Publication] | Run, durable: bool) -> None:
-        if link.is_bound:
-            letters = [letter for letter in letters if self._may_publish(link, letter)]
-        if durable and letters:
+    def _take(self, link: Link, letters: list[Publication] | Run, durable: bool) -> None:
+        if durable:
             self._gather(link.publisher, letters)
-        elif letters:
+        else:
             self._live += _parcels(link.publisher, letters, durable=False)
 
     def _gather(self, publisher: str, letters: list[Publication] | Run) -> None:
@@ -199,6 +206,24 @@ class Traffic:
             self._reject(link.publisher, letter[_NUMBER], error)
             return False
         return True
+
+    def _may_publish_all(self, link: Link, run: Run) -> bool:
+        """False: they are to be asked one by one."""
+        assert link.identity is not None
+        grant = link.identity.publish
+        if grant is None:
+            return False
+        paths = self._grants.get(grant)
+        if paths is None:
+            if len(self._grants) >= GRANTS_MAX:
+                self._grants.clear()
+            paths = self._grants[grant] = DataPath()
+            paths.change("", dict.fromkeys(grant.filters, True))
+        try:
+            matches = paths.matches(run.attributes())
+        except InvalidValue:
+            return False
+        return matches is not None and bool((np.diff(matches.ends) > 0).all())
 
     def _reject(self, publisher: str, number: int, error: PalioError) -> None:
         self.counts.rejected += 1
