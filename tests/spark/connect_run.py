@@ -22,6 +22,14 @@ from palio.spark.tasks import watched
 
 
 def main(folder: Path) -> None:
+    spark = connected()
+    answers = run(spark, folder)
+    (folder / "answers.json").write_text(json.dumps(answers))
+    spark.stop()
+
+
+def connected() -> Any:
+    """A session of a Connect server that is started for it."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
@@ -36,10 +44,7 @@ def main(folder: Path) -> None:
         "spark.ui.showConsoleProgress": "false",
     }.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    answers = run(spark, folder)
-    (folder / "answers.json").write_text(json.dumps(answers))
-    spark.stop()
+    return builder.getOrCreate()
 
 
 def run(spark: Any, folder: Path) -> dict[str, Any]:

@@ -11,6 +11,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from tests.spark import encodings
+from tests.spark_network.brokers import brokers
+
+from palio.net import blocking
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,16 +29,7 @@ def test_everything_on_connect(
 ) -> None:
     (tmp_path / "messages").symlink_to(folder)
     (tmp_path / "predicates.json").write_text(json.dumps(case.texts))
-    paths = os.pathsep.join([str(ROOT), *sys.path])
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("connect_run.py")), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=500,  # on a busy machine
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
+    run("connect_run.py", tmp_path)
     found = json.loads((tmp_path / "answers.json").read_text())
     assert "connect" in found["session"]
     assert found["interfaces"] == list(case.predicates)
@@ -53,3 +47,37 @@ def test_everything_on_connect(
     assert found["progress"] == [[1, sum(map(len, few))]]
     wanted = [[number, name] for number, names in enumerate(few) for name in names]
     assert found["pairs"] == sorted(wanted)
+
+
+def test_the_network_on_connect(tmp_path: Path) -> None:
+    """A stream from one broker to another, and a replay of what it published."""
+    pytest.importorskip("pyspark.sql.streaming.datasource")
+    with (
+        brokers(tmp_path, "milan", "rome") as (milan, rome),
+        blocking.connect(milan) as here,
+        blocking.connect(rome) as there,
+    ):
+        here.subscribe("x >= 0", durable="spark job").close()
+        copies = there.subscribe("copy >= 0", durable="copies", credit=10_000)
+        there.publish_many(({"x": x}, b"%d" % x) for x in range(400))
+        run("connect_network_run.py", milan, rome, tmp_path)
+        notes = [copies.next(timeout=20) for _ in range(400)]
+    assert sorted(note.attributes["copy"] for note in notes) == list(range(400))  # type: ignore[type-var]
+    assert all(note.body == b"%d" % note.attributes["copy"] for note in notes)
+    found = json.loads((tmp_path / "copies.json").read_text())
+    assert "connect" in found["session"]
+    assert found["copies"] == list(range(300))
+
+
+def run(script: str, *arguments: object) -> None:
+    """A script beside this one; one process cannot mix Connect with the classic sessions."""
+    paths = os.pathsep.join([str(ROOT), *sys.path])
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name(script)), *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,  # on a busy machine
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
