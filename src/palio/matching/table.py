@@ -176,6 +176,10 @@ class ForwardingTable:
         offsets, found = self._engine.match_rows(rows, "json", "message")
         return offsets, self._numbered(found)
 
+    def named(self, number: int) -> str:
+        """The interface at a position in `interfaces`, without making all of them."""
+        return self._roster.names(self._roster.positions[number : number + 1])[0]
+
     def _numbered(self, found: Ints) -> Ints:
         """Positions among the interfaces that are there."""
         roster = self._roster

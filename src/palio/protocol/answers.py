@@ -17,10 +17,11 @@ import numpy as np
 
 from palio.model.predicate import Filter
 from palio.protocol.runs import Run
-from palio.routing.data_path import DataPath
+from palio.routing.data_path import DataPath, Peers
 from palio.routing.packets import Peer
 
 T = TypeVar("T")
+_UNKNOWN = -1
 
 
 class Matched(Generic[T]):
@@ -59,7 +60,9 @@ class Answers(Generic[T]):
     def __init__(self, meaning: Callable[[Peer], T]) -> None:
         self._meaning = meaning
         self._paths = DataPath()
-        self._peers: list[Peer] | None = None  # the interfaces of `_paths`, and what they mean
+        # what the interfaces of `_paths` mean, as far as messages have matched them
+        self._peers: Peers | None = None
+        self._places: dict[Peer, int] = {}
         self._alone: list[tuple[T, ...]] = []
         self._codes: Any = None
 
@@ -81,20 +84,26 @@ class Answers(Generic[T]):
             found = self.of([text for _, _, text, _ in run])
             codes = [answers.setdefault(one, len(answers)) for one in found]
             return Matched(list(answers), np.array(codes, np.int64))
-        if self._peers is not matches.peers:
-            self._learn(matches.peers)
         ends, interfaces = matches.ends, matches.found
+        self._learn(matches.peers, interfaces)
         counts = np.diff(ends)
         if len(interfaces) == len(run) and (counts == 1).all():
             return Matched(self._alone, self._codes[interfaces])
         return self._mixed(ends, self._codes[interfaces], counts)
 
-    def _learn(self, peers: list[Peer]) -> None:
+    def _learn(self, peers: Peers, found: Any) -> None:
         """Interfaces of one peer mean the same."""
-        codes: dict[Peer, int] = {}
-        self._codes = np.array([codes.setdefault(peer, len(codes)) for peer in peers], np.int64)
-        self._alone = [(self._meaning(peer),) for peer in codes]
-        self._peers = peers
+        if self._peers is not peers:
+            self._peers, self._places, self._alone = peers, {}, []
+            self._codes = np.full(64, _UNKNOWN, np.int64)
+        if len(found) and (last := int(found.max())) >= len(self._codes):
+            more = np.full(1 + last, _UNKNOWN, np.int64)
+            self._codes = np.concatenate([self._codes, more])
+        for interface in np.unique(found[self._codes[found] == _UNKNOWN]).tolist():
+            peer = peers[interface]
+            code = self._codes[interface] = self._places.setdefault(peer, len(self._alone))
+            if code == len(self._alone):
+                self._alone.append((self._meaning(peer),))
 
     def _mixed(self, ends: Any, found: Any, counts: Any) -> Matched[T]:
         """Some messages match none or several: each such set is an answer of its own."""

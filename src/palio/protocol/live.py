@@ -17,7 +17,7 @@ durable ones come to it through the deposit, once, and never from here.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -29,6 +29,7 @@ from palio.protocol.effects import Output
 from palio.protocol.frames import Deliver, letter_frame
 from palio.protocol.runs import Lines, Run, deliver
 from palio.protocol.words import Item, Occurred
+from palio.routing.data_path import Peers
 from palio.routing.packets import (
     Joined,
     Left,
@@ -144,8 +145,11 @@ class Live:
         self.counts = Counts()
         self.packets: list[Send] = []
         """What the router says to neighbours, to be taken by the broker."""
-        self.is_changed = False
-        """What the whole broker wants from the network has changed."""
+        self.news: dict[Filter, bool] = {}
+        """What the whole broker wants from the network now (True), and what no longer. Whoever
+        tells the network clears it."""
+        if NETWORK in router.peers:
+            self.news = router.subscriptions.follow(NETWORK)
         self._output = output
         self._end = end
         self._bound = bound
@@ -156,7 +160,7 @@ class Live:
         self._links: dict[int, set[int]] = {}
         self._credits = Credits()
         self._lines: dict[bool, Lines] = {}  # of durable messages, and of others
-        self._lines_peers: list[Peer] | None = None
+        self._lines_peers: Peers | None = None
         router.step(Joined(NOWHERE))
 
     def __len__(self) -> int:
@@ -252,10 +256,6 @@ class Live:
             self._step(Joined(peer))
         self._step(Received(peer, packet))
 
-    def wanted(self) -> Iterable[Filter]:
-        """What this broker wants from the network, reduced."""
-        return self.router.subscriptions.forwarded(NETWORK)
-
     def tick(self, now_us: int) -> None:
         due = self.router.due
         if due is not None and due <= now_us:
@@ -285,10 +285,10 @@ class Live:
         if self._lines_peers is not matches.peers:
             self._lines_peers = matches.peers
             self._lines.clear()
-        lines = self._lines.get(run.durable)
-        if lines is None:
-            lines = self._lines[run.durable] = self._drawn(matches.peers, run.durable)
-        done = deliver(run, matches, lines, self._credits.array)
+        lines = self._lines.setdefault(run.durable, Lines())
+        for interface in lines.unknown(matches.found):
+            self._draw(lines, interface, matches.peers, run.durable)
+        done = deliver(run, matches.ends, matches.found, lines, self._credits.array)
         self.counts.delivered += done.messages
         for link, data in done.writes:
             self._output.write(link, data)
@@ -314,21 +314,18 @@ class Live:
             self._deliver(parcel, list(peers))
         return {peer: list(rows) for peer, rows in onward.items()}
 
-    def _drawn(self, peers: list[Peer], durable: bool) -> Lines:
-        """Which subscription each interface is; those of groups and of neighbours are none, nor are
+    def _draw(self, lines: Lines, interface: int, peers: Peers, durable: bool) -> None:
+        """Which subscription an interface is. Those of groups and of neighbours are none, nor are
         those of peers that have several interfaces and must not get a message twice."""
-        links: dict[int, int] = {}
-        lines = np.full((max(1, len(peers)), 3), run_codes.NONE, np.int64)
-        seen: set[Peer] = set()
-        twice = {peer for peer in peers if peer in seen or seen.add(peer)}  # type: ignore[func-returns-value]
-        for i, peer in enumerate(peers):
-            group = self._groups.get(peer)
-            if group is not None and group.only_live and durable:
-                lines[i] = run_codes.NOBODY
-            elif group is not None and len(group.members) == 1 and peer not in twice:
-                one = group.members[0]
-                lines[i] = links.setdefault(one.link, len(links)), one.id, one.place
-        return Lines(list(links), lines)
+        peer = peers[interface]
+        group = self._groups.get(peer)
+        if group is not None and group.only_live and durable:
+            lines.set(interface, run_codes.NOBODY)
+        elif group is not None and len(group.members) == 1 and not peers.is_several(peer):
+            one = group.members[0]
+            lines.lead(interface, one.link, one.id, one.place)
+        else:
+            lines.set(interface, run_codes.NONE)
 
     def _deliver(self, parcel: Parcel, peers: list[Peer]) -> list[Peer]:
         if len(peers) == 1:
@@ -397,8 +394,8 @@ class Live:
             if isinstance(packet, Publish):
                 continue
             if send.peer == NETWORK:
-                self.is_changed = True
-            elif send.peer in self._watches:
+                continue  # see `news`
+            if send.peer in self._watches:
                 assert isinstance(packet, Assembled), packet
                 link, id = self._watches[send.peer]
                 items = (

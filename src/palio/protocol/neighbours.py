@@ -49,7 +49,6 @@ class Neighbours:
         self._links: dict[str, Link] = {}
         self._waiting: dict[str, deque[bytes]] = {}
         self._carrying: dict[str, deque[bytes]] = {}
-        self._said: set[str] = set()  # filters that the landscape knows
         self._version = -1
         self._reachable: set[str] = set()
         for _, kept in broker.store.scan(_KNOWN):
@@ -255,11 +254,11 @@ class Neighbours:
     def flood(self) -> None:
         """Tell the others what has changed here."""
         broker = self._broker
-        if broker.live.is_changed:
-            broker.live.is_changed = False
-            wanted = {str(found) for found in broker.live.wanted()}
-            broker.landscape.want(sorted(wanted - self._said), sorted(self._said - wanted))
-            self._said = wanted
+        if broker.live.news:
+            texts = {str(found): is_wanted for found, is_wanted in broker.live.news.items()}
+            broker.live.news.clear()
+            new = sorted(text for text, is_wanted in texts.items() if is_wanted)
+            broker.landscape.want(new, sorted(texts.keys() - set(new)))
         packets, broker.live.packets = broker.live.packets, []
         for send in packets:
             self.say(name_of(send.peer), Said(to_bytes(send.packet)))

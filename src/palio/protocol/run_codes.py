@@ -29,6 +29,7 @@ CREDIT: Final = 2
 # instead of a connection
 NONE: Final = -1
 NOBODY: Final = -2
+UNKNOWN: Final = -3  # nobody asked yet
 
 # in msgpack
 NO: Final = 0xC2

@@ -21,9 +21,9 @@ import pyarrow as pa
 from palio.protocol import run_codes
 from palio.protocol.frames import Forward, Limits, Publish, letter_frame
 from palio.protocol.run_codes import BODY, COLUMNS, END, NAME, NAME_END, NUMBER, TEXT
-from palio.routing.data_path import Matches
 
 RUN_MAX = 8192
+_UNKNOWN = run_codes.UNKNOWN
 
 Publication: TypeAlias = tuple[int, int, bytes, bytes]
 """A new message, as its publisher sent it: number, time, attributes, body."""
@@ -177,13 +177,39 @@ def _bounds(limits: Limits) -> Any:
     return np.array([limits.header, limits.attributes, limits.body], np.int64)
 
 
-class Lines(NamedTuple):
-    """Where the interfaces of a table lead."""
+class Lines:
+    """Where the interfaces of a table lead; found out for those that messages match.
 
-    links: list[int]
-    """The connections."""
-    lines: Any
-    """Of each interface: its connection (a place in `links`), its id, its place in the credits."""
+    `lines` has for each its connection (a place in `links`), its id, its place in the credits.
+    """
+
+    __slots__ = ("_places", "lines", "links")
+
+    def __init__(self) -> None:
+        self.links: list[int] = []
+        self.lines = np.full((64, 3), run_codes.UNKNOWN, np.int64)
+        self._places: dict[int, int] = {}
+
+    def unknown(self, found: Any) -> list[int]:
+        """Those of the interfaces of which it is to be said where they lead."""
+        if len(found) and (last := int(found.max())) >= len(self.lines):
+            more = np.full((1 + last, 3), run_codes.UNKNOWN, np.int64)
+            self.lines = np.concatenate([self.lines, more])
+        missing: list[int] = np.unique(
+            found[self.lines[found, run_codes.LINK] == _UNKNOWN]
+        ).tolist()
+        return missing
+
+    def lead(self, interface: int, link: int, id: int, credit: int) -> None:
+        """It is this subscription of a connection."""
+        place = self._places.setdefault(link, len(self.links))
+        if place == len(self.links):
+            self.links.append(link)
+        self.lines[interface] = place, id, credit
+
+    def set(self, interface: int, code: int) -> None:
+        """It leads nowhere that kernels know (NONE), or to nobody (NOBODY)."""
+        self.lines[interface] = code
 
 
 class Delivered(NamedTuple):
@@ -194,9 +220,9 @@ class Delivered(NamedTuple):
     """Rows and interfaces that are not for kernels, or have no credit."""
 
 
-def deliver(run: Run, matches: Matches, lines: Lines, credits: Any) -> Delivered:
-    """What goes out at once."""
-    ends, found = matches.ends, matches.found.copy()
+def deliver(run: Run, ends: Any, found: Any, lines: Lines, credits: Any) -> Delivered:
+    """What goes out at once, to the interfaces found[ends[i]:ends[i + 1]] of row i."""
+    found = found.copy()
     if not len(found):
         return Delivered([], 0, [])
     sizes, slow = np.zeros(len(lines.links) + 1, np.int64), np.empty(len(found), np.int64)
@@ -260,9 +286,10 @@ def warm() -> None:
     assert run is not None
     run.sign("p")
     table = ForwardingTable.compile({"a": "TRUE"})
-    matches = Matches(*table.match_json(run.attributes()), ["a"])
-    lines = Lines([0], np.array([[0, 1, 0]], np.int64))
-    deliver(run, matches, lines, np.ones(1, np.int64))
+    ends, found = table.match_json(run.attributes())
+    lines = Lines()
+    lines.lead(0, 0, 1, 0)
+    deliver(run, ends, found, lines, np.ones(1, np.int64))
     deliver_entries(run, [0], [1], 1, False)
     header = Forward(msgspec.Raw(b"\xc0"), "p", 1, 1, False)
     again, _ = scan_forwards(letter_frame(header, b'{"x":1}', b""), 0, Limits())

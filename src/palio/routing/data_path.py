@@ -35,14 +35,40 @@ BATCH_MIN = 8  # messages: fewer are quicker one by one
 BUCKET_MAX = 256  # filters of one interface of the table
 
 
+class Peers:
+    """The peers of the interfaces of a table, by number: each is looked up when it is asked for, since
+    with every change the numbers are others."""
+
+    __slots__ = ("_buckets", "_known", "_several", "_table")
+
+    def __init__(
+        self, table: ForwardingTable, buckets: Mapping[str, _Bucket], several: Mapping[Peer, int]
+    ) -> None:
+        self._table = table
+        self._buckets = buckets
+        self._several = several
+        self._known: dict[int, Peer] = {}
+
+    def __getitem__(self, interface: int) -> Peer:
+        found = self._known.get(interface)
+        if found is None:
+            found = self._buckets[self._table.named(interface)].peer
+            self._known[interface] = found
+        return found
+
+    def is_several(self, peer: Peer) -> bool:
+        """Does it have more than one interface?"""
+        return self._several[peer] > 1
+
+
 class Matches(NamedTuple):
     """Which interfaces of a table messages match."""
 
     ends: Any
     """Those of message i are found[ends[i]:ends[i + 1]]."""
     found: Any
-    peers: list[Peer]
-    """By interface; the same list while nobody says anything new. A peer may be there twice."""
+    peers: Peers
+    """By interface; the same while nobody says anything new. A peer may be there twice."""
 
 
 class _Bucket:
@@ -71,7 +97,8 @@ class DataPath:
         self._stale: dict[_Bucket, None] = {}  # with filters in the table that are gone
         self._changes = 0  # since the table was compiled as a whole
         self._evaluations = 0  # since the last change, while there is no table
-        self._peer_of: list[Peer] | None = None  # by the number of the interface in the table
+        self._peer_of: Peers | None = None
+        self._several: dict[Peer, int] = {}  # how many buckets each has
 
     def __len__(self) -> int:
         """How many filters there are, each counted for every peer that said it."""
@@ -119,7 +146,7 @@ class DataPath:
         table = self._current()
         ends, found = table.match_json(column)
         if self._peer_of is None:
-            self._peer_of = [self._buckets[name].peer for name in table.interfaces]
+            self._peer_of = Peers(table, self._buckets, self._several)
         return Matches(ends, found, self._peer_of)
 
     def _needs_table(self, messages: int) -> bool:
@@ -134,6 +161,7 @@ class DataPath:
         if bucket is None or len(bucket.filters) >= BUCKET_MAX:
             bucket = self._open[peer] = _Bucket(peer, str(self._made))
             self._buckets[bucket.interface] = bucket
+            self._several[peer] = self._several.get(peer, 0) + 1
             self._made += 1
         bucket.filters[found] = None
         self._places.setdefault(peer, {})[found] = bucket
@@ -154,6 +182,9 @@ class DataPath:
             self._stale[bucket] = None
         if not bucket.filters:
             del self._buckets[bucket.interface]
+            self._several[peer] -= 1
+            if not self._several[peer]:
+                del self._several[peer]
             if self._open.get(peer) is bucket:
                 del self._open[peer]
 

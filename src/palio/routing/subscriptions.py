@@ -55,6 +55,7 @@ class _Link(Generic[T]):
 
     forwarded: dict[T, None] = field(default_factory=dict)
     met: set[T] | None = None  # what the peer wants of the items; None: all
+    news: dict[T, bool] | None = None  # of somebody who follows what is forwarded
 
 
 class Subscriptions(Generic[T]):
@@ -106,6 +107,13 @@ class Subscriptions(Generic[T]):
     def forwarded(self, peer: Peer) -> list[T]:
         """What a peer was told, in the order of arrival."""
         return self._sorted(self._links[peer].forwarded) if peer in self._links else []
+
+    def follow(self, peer: Peer) -> dict[T, bool]:
+        """What a peer was told and, from now on, what it is told (True) and no longer is. Whoever
+        follows clears it."""
+        link = self._links[peer]
+        link.news = dict.fromkeys(self._sorted(link.forwarded), True)
+        return link.news
 
     # ---- peers
 
@@ -281,7 +289,12 @@ class Subscriptions(Generic[T]):
             and not self._is_hidden(item, peer, link)
         }
         forwarded.update(dict.fromkeys(self._sorted(added)))
-        return self._words(added - before, before - added)
+        new, old = added - before, before - added
+        if link.news is not None:
+            for item in self._sorted(new | old):
+                if link.news.pop(item, item in new) is (item in new):  # both is nothing
+                    link.news[item] = item in new
+        return self._words(new, old)
 
     def _words(self, new: set[T], old: set[T]) -> list[Word[T]]:
         """How to tell that some items are forwarded now and others no longer, losing nothing.
