@@ -77,18 +77,27 @@ def broker(
     from palio.net.broker import hosted
 
     logs.start(log, getattr(logging, level.upper()))
-    # A broker that loads kernels when a batch needs them is silent for seconds: too long for links.
-    Thread(target=_prepare_kernels, daemon=True).start()
+    _prepare_kernels()
     server.run(settings, hosted, until_eof=until_eof)
 
 
 def _prepare_kernels() -> None:
+    """A broker that loads kernels when a batch needs them is silent for seconds, too long for links;
+    one that compiles them, for half a minute: it begins when that is done."""
     from palio.matching import warmup
     from palio.net.logs import told
+
+    if (reason := warmup.waiting()) is None:
+        Thread(target=_load_kernels, daemon=True).start()
+    else:
+        told(logging.INFO, reason)
+        _load_kernels()
+
+
+def _load_kernels() -> None:
+    from palio.matching import warmup
     from palio.protocol import runs
 
-    if (reason := warmup.waiting()) is not None:
-        told(logging.INFO, reason)
     warmup.warm()
     runs.warm()
 
@@ -207,15 +216,13 @@ def cluster_up(
     """Start a network of brokers on this machine, and stop it with Ctrl-C."""
     from palio.matching import warmup
     from palio.net.cluster import local_cluster
-    from palio.protocol import runs
 
     made = local_cluster(
         brokers, topology, chords=chords, routing=routing, port=port, data=data, tls=tls
     )
     if warmup.waiting() is not None:  # once here, and not in each broker
         _announce_compiling()
-        warmup.warm()
-        runs.warm()
+        _load_kernels()
 
     async def stay() -> None:
         say(f"palio: starting {brokers} brokers")
