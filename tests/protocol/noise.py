@@ -117,6 +117,12 @@ REQUESTS = [
     *MESSAGES,
     b"".join(MESSAGES[:2] * 40),  # enough for a run
 ]
+FORWARDS = [
+    letter_frame(Forward(msgspec.Raw(trail), f"x/{number % 3}", number, 2, False), text, b"body")
+    for number, (trail, text) in enumerate(
+        [(msgspec.msgpack.encode((3, NEIGHBOUR)), b'{"x": 1}'), (b"\xc0", b'{"s": "a"}')] * 50, 10
+    )
+]
 TARGETS = (Target(ME, 1, 1, ("1@anonymous/d",)), Target("c", 2, 1, ("1@x/y",)))
 REPORTS = [
     *_words(
@@ -139,6 +145,8 @@ REPORTS = [
     letter_frame(Carry("c", "f", TARGETS, "x/y", 1, 2), b'{"x": 1}', b"body"),
     letter_frame(Carry(NEIGHBOUR, "e", TARGETS[:1], "x/y", 1, 2), b'{"x": 1', b"body"),
     letter_frame(Deliver((1,), 1, "x/y", 1, 2), b"{}", b""),
+    b"".join(FORWARDS[::2]),  # enough for a run
+    b"".join(FORWARDS),
 ]
 SAYS = {"stranger": GREETINGS, "client": REQUESTS + GREETINGS[:3], "neighbour": REPORTS + REQUESTS}
 
