@@ -83,15 +83,17 @@ def broker(
 
 def _prepare_kernels() -> None:
     """A broker that loads kernels when a batch needs them is silent for seconds, too long for links;
-    one that compiles them, for half a minute: it begins when that is done."""
+    one that compiles them, for half a minute: where that is once, it begins when it is done."""
     from palio.matching import warmup
     from palio.net.logs import told
 
-    if (reason := warmup.waiting()) is None:
-        Thread(target=_load_kernels, daemon=True).start()
-    else:
+    reason = warmup.waiting()
+    if reason is not None:
         told(logging.INFO, reason)
+    if reason == warmup.ONCE:
         _load_kernels()
+    else:
+        Thread(target=_load_kernels, daemon=True).start()
 
 
 def _load_kernels() -> None:

@@ -24,16 +24,18 @@ _ROWS = {
 }
 
 
+ONCE = "compiling kernels, once: about half a minute"
+EACH_TIME = (
+    "compiling kernels: about half a minute each time, since they cannot be kept anywhere; "
+    "let NUMBA_CACHE_DIR name a folder that can be written"
+)
+
+
 def waiting() -> str | None:
     """What to tell someone who is about to wait for kernels; None when they are there."""
     if jit.is_kept(pivot_kernels.forward):
         return None
-    if jit.cache_folder(pivot_kernels.forward) is None:
-        return (
-            "compiling kernels: about half a minute each time, since they cannot be kept anywhere; "
-            "let NUMBA_CACHE_DIR name a folder that can be written"
-        )
-    return "compiling kernels, once: about half a minute"
+    return EACH_TIME if jit.cache_folder(pivot_kernels.forward) is None else ONCE
 
 
 def warm() -> None:
