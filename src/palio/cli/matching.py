@@ -51,12 +51,10 @@ def match(
 @app.command()
 def warm() -> None:
     """Compile the kernels now, so that no other command has to: after installing, in an image."""
-    from palio.matching import warmup
-    from palio.protocol import runs
+    from palio.net import kernels
 
     _announce_compiling()
-    warmup.warm()
-    runs.warm()
+    kernels.load()
 
 
 @app.command()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -73,35 +72,12 @@ def broker(
             print(warning)
         print(f"{config}: broker {settings.name} on {settings.listen}")
         return
-    from palio.net import server
+    from palio.net import kernels, server
     from palio.net.broker import hosted
 
     logs.start(log, getattr(logging, level.upper()))
-    _prepare_kernels()
+    kernels.prepare()
     server.run(settings, hosted, until_eof=until_eof)
-
-
-def _prepare_kernels() -> None:
-    """A broker that loads kernels when a batch needs them is silent for seconds, too long for links;
-    one that compiles them, for half a minute: where that is once, it begins when it is done."""
-    from palio.matching import warmup
-    from palio.net.logs import told
-
-    reason = warmup.waiting()
-    if reason is not None:
-        told(logging.INFO, reason)
-    if reason == warmup.ONCE:
-        _load_kernels()
-    else:
-        Thread(target=_load_kernels, daemon=True).start()
-
-
-def _load_kernels() -> None:
-    from palio.matching import warmup
-    from palio.protocol import runs
-
-    warmup.warm()
-    runs.warm()
 
 
 # ---- the map
@@ -222,9 +198,8 @@ def cluster_up(
     made = local_cluster(
         brokers, topology, chords=chords, routing=routing, port=port, data=data, tls=tls
     )
-    if warmup.waiting() is not None:  # once here, and not in each broker
+    if warmup.waiting() is not None:
         _announce_compiling()
-        _load_kernels()
 
     async def stay() -> None:
         say(f"palio: starting {brokers} brokers")

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Self, TypeAlias
 
 from palio.errors import InvalidTopology, NetworkError, PalioError
-from palio.net import certificates, shapes
+from palio.net import certificates, kernels, shapes
 from palio.net.client import connect
 from palio.protocol.settings import FORWARDING, ROUTINGS
 from palio.protocol.words import Place
@@ -127,6 +127,7 @@ class Cluster:
     # ---- beginning and end
 
     async def __aenter__(self) -> Self:
+        await asyncio.to_thread(kernels.compile_once)
         try:
             self._begin()
             await self.agreed()
@@ -139,6 +140,7 @@ class Cluster:
         await asyncio.shield(asyncio.to_thread(self.close))
 
     def __enter__(self) -> Self:
+        kernels.compile_once()
         try:
             self._begin()
             asyncio.run(self.agreed())
