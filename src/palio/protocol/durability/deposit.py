@@ -354,7 +354,7 @@ class Deposit:
             queue.detach(consumer)
             self._ready[queue] = None
 
-    def acknowledge(self, consumer: Hashable, positions: Iterable[int], now_us: int) -> None:
+    def acknowledge(self, consumer: Hashable, positions: Sequence[int], now_us: int) -> None:
         """A client has dealt with these positions of its subscription."""
         queue = self._consumers.get(consumer)
         if queue is None:

@@ -17,8 +17,9 @@ the end), `drop` lets the oldest go, `end` ends the subscription.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from enum import StrEnum
+from itertools import repeat
 from typing import NamedTuple
 
 from palio.protocol.durability.bounds import Bounds
@@ -159,20 +160,20 @@ class Queue:
             del self._out[n]
         self._back = deque(sorted({*self._back, *(n for n in left if n in self.line.entries)}))
 
-    def acknowledge(self, numbers: Iterable[int]) -> int:
+    def acknowledge(self, numbers: Sequence[int]) -> int:
         """These are dealt with; how many of them were in the queue."""
-        out, entries, gone = self._out, self.line.entries, self.line.gone
-        positions = []
-        for n in numbers:
-            consumer = out.pop(n, None)
-            if consumer is not None:
-                consumer.credit += 1
-                if consumer.credit == 1:
-                    self._turn.append(consumer)
-            position = entries.pop(n, None)
-            if position is not None:
-                positions.append(position)
-                gone.append(n)
+        holders = [h for h in map(self._out.pop, numbers, repeat(None)) if h is not None]
+        if holders and holders.count(holders[0]) == len(holders):
+            self.pay(holders[0].key, len(holders))
+        else:
+            for holder in holders:
+                self.pay(holder.key, 1)
+        found = list(map(self.line.entries.pop, numbers, repeat(None)))
+        positions = [position for position in found if position is not None]
+        if len(positions) == len(found):
+            self.line.gone += numbers
+        else:
+            self.line.gone += [n for n, position in zip(numbers, found, strict=True) if position]
         self.bytes -= self._journal.release(positions)
         return len(positions)
 
