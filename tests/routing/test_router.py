@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from random import Random
 
 import pytest
 
@@ -240,3 +241,29 @@ def test_import_is_light() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     assert run.stdout == "[]\n"
+
+
+def test_who_follows_hears_of_every_change() -> None:
+    """What is followed adds up to what the peer was told, and each change is news of its own."""
+    rng, router = Random(5), Router("r")
+    router.step(Joined("n", Role.NEIGHBOUR))
+    for peer in ("a", "b"):
+        router.step(Joined(peer))
+    news, known = router.subscriptions.follow("n"), set[Filter]()
+    choices = [only(f"x > {i}") for i in range(6)]
+    choices += [only(f"x > {i} AND y = 1") for i in range(6)]
+    for _ in range(300):
+        found = rng.choice(choices)
+        packet = rng.choice([Subscribe(found), Unsubscribe(found)])
+        router.step(Received(rng.choice("ab"), packet))
+        if rng.random() < 0.5:
+            for item, is_told in news.items():
+                assert (item in known) is not is_told
+                (known.add if is_told else known.remove)(item)
+            news.clear()
+            assert known == set(router.subscriptions.forwarded("n"))
+    for i in range(100):
+        router.step(Received("a", Subscribe(only(f"z = {i}"))))
+    news.clear()
+    router.step(Received("b", Subscribe(only("z = 1000"))))
+    assert news == {only("z = 1000"): True}
