@@ -16,12 +16,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from palio.model.predicate import Filter
-from palio.protocol.runs import Run
+from palio.protocol.run_codes import UNKNOWN
+from palio.protocol.runs import Run, with_room
 from palio.routing.data_path import DataPath, Peers
 from palio.routing.packets import Peer
 
 T = TypeVar("T")
-_UNKNOWN = -1
 
 
 class Matched(Generic[T]):
@@ -95,11 +95,9 @@ class Answers(Generic[T]):
         """Interfaces of one peer mean the same."""
         if self._peers is not peers:
             self._peers, self._places, self._alone = peers, {}, []
-            self._codes = np.full(64, _UNKNOWN, np.int64)
-        if len(found) and (last := int(found.max())) >= len(self._codes):
-            more = np.full(1 + last, _UNKNOWN, np.int64)
-            self._codes = np.concatenate([self._codes, more])
-        for interface in np.unique(found[self._codes[found] == _UNKNOWN]).tolist():
+            self._codes = np.empty(0, np.int64)
+        self._codes = with_room(self._codes, found)
+        for interface in np.unique(found[self._codes[found] == UNKNOWN]).tolist():
             peer = peers[interface]
             code = self._codes[interface] = self._places.setdefault(peer, len(self._alone))
             if code == len(self._alone):

@@ -23,7 +23,6 @@ from palio.protocol.frames import Forward, Limits, Publish, letter_frame
 from palio.protocol.run_codes import BODY, COLUMNS, END, NAME, NAME_END, NUMBER, TEXT
 
 RUN_MAX = 8192
-_UNKNOWN = run_codes.UNKNOWN
 
 Publication: TypeAlias = tuple[int, int, bytes, bytes]
 """A new message, as its publisher sent it: number, time, attributes, body."""
@@ -192,12 +191,9 @@ class Lines:
 
     def unknown(self, found: Any) -> list[int]:
         """Those of the interfaces of which it is to be said where they lead."""
-        if len(found) and (last := int(found.max())) >= len(self.lines):
-            more = np.full((1 + last, 3), run_codes.UNKNOWN, np.int64)
-            self.lines = np.concatenate([self.lines, more])
-        missing: list[int] = np.unique(
-            found[self.lines[found, run_codes.LINK] == _UNKNOWN]
-        ).tolist()
+        self.lines = with_room(self.lines, found)
+        is_unknown = self.lines[found, run_codes.LINK] == run_codes.UNKNOWN
+        missing: list[int] = np.unique(found[is_unknown]).tolist()
         return missing
 
     def lead(self, interface: int, link: int, id: int, credit: int) -> None:
@@ -210,6 +206,15 @@ class Lines:
     def set(self, interface: int, code: int) -> None:
         """It leads nowhere that kernels know (NONE), or to nobody (NOBODY)."""
         self.lines[interface] = code
+
+
+def with_room(known: Any, found: Any) -> Any:
+    """What is known of interfaces, with room for these: of the new ones it is UNKNOWN."""
+    last = int(found.max(initial=-1))
+    if last < len(known):
+        return known
+    more = np.full((1 + last, *known.shape[1:]), run_codes.UNKNOWN, np.int64)
+    return np.concatenate([known, more])
 
 
 class Delivered(NamedTuple):
