@@ -40,7 +40,7 @@ check: $(STAMP) ## Check format, lint, types and layers
 	@echo "lint-imports" && $(BIN)/lint-imports
 
 bench: $(WARM) ## Measure
-	@$(BIN)/python -m palio.lab.bench_model
+	@$(BIN)/python -m palio.lab.bench.model
 	@$(BIN)/palio bench forward --filters 100000 --engine pivot --engine counting
 	@$(BIN)/palio bench forward --filters 100000 --interfaces 20 --engine pivot --engine counting
 	@$(BIN)/palio bench spark
@@ -55,19 +55,23 @@ cluster: $(WARM) ## Test on a Spark cluster of a master and two workers here, an
 fuzz: $(STAMP) ## Search for failures at random, for longer
 	@$(BIN)/python -m pytest -m fuzz tests
 
-# 2,000 seeds of each row; a failure stops it and prints its scenario.
-simulate: $(STAMP) ## Simulate 11,000 seeds with all faults (an hour and a half at most)
-	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology tree
-	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology tree --advertisements
-	@$(BIN)/palio sim --seeds 2000 --brief --no-compare --topology line
-	@$(BIN)/palio sim --seeds 1500 --brief --no-compare --topology star --advertisements
-	@$(BIN)/palio sim --seeds 1500 --brief --no-compare --topology hierarchy
-	@$(BIN)/palio sim --seeds 500 --brief --no-compare --patterns
-	@$(BIN)/palio sim --seeds 500 --brief --patterns --faults none
-	@$(BIN)/palio sim-brokers --seeds 400 --brief
-	@$(BIN)/palio sim-brokers --seeds 200 --brief --routing forwarding
+# Mostly the path that is shipped: 2,000 seeds of brokers over all routing policies and faults. A
+# failure stops it and prints its scenario.
+simulate: $(STAMP) ## Simulate 4,400 seeds of brokers and routers with all faults (an hour and a half at most)
+	@$(BIN)/palio sim-brokers --seeds 400 --brief --routing forwarding
+	@$(BIN)/palio sim-brokers --first 1000 --seeds 400 --brief --routing PSF
+	@$(BIN)/palio sim-brokers --first 2000 --seeds 400 --brief --routing iPS
+	@$(BIN)/palio sim-brokers --first 3000 --seeds 400 --brief --routing PIF
+	@$(BIN)/palio sim-brokers --first 4000 --seeds 400 --brief --routing DRP
 	@$(BIN)/palio sim-brokers --seeds 200 --brief --topology ring --faults crash
 	@$(BIN)/palio sim-brokers --seeds 200 --brief --operations 400 --faults crash,silence,freeze
+	@$(BIN)/palio sim --seeds 400 --brief --no-compare --topology tree
+	@$(BIN)/palio sim --seeds 400 --brief --no-compare --topology tree --advertisements
+	@$(BIN)/palio sim --seeds 300 --brief --no-compare --topology line
+	@$(BIN)/palio sim --seeds 300 --brief --no-compare --topology star --advertisements
+	@$(BIN)/palio sim --seeds 300 --brief --no-compare --topology hierarchy
+	@$(BIN)/palio sim --seeds 150 --brief --no-compare --patterns
+	@$(BIN)/palio sim --seeds 150 --brief --patterns --faults none
 
 # A run that was stopped goes on; LAB_SCALE=1 is the full size, in LAB_OUT of its own.
 LAB_SCALE ?= 0.5
@@ -97,7 +101,7 @@ $(STAMP): $(BIN)/uv requirements.txt pyproject.toml
 	@printf '%s\n' "$(CURDIR)" > $(STAMP)
 
 # Kernels are compiled into each other: a change in any of these files makes all anew.
-$(WARM): $(STAMP) $(wildcard src/palio/matching/*.py src/palio/protocol/*kernels.py)
+$(WARM): $(STAMP) $(wildcard src/palio/matching/*.py src/palio/matching/*/*.py src/palio/protocol/wire/kernels.py)
 	@$(BIN)/palio warm
 	@touch $(WARM)
 

@@ -10,10 +10,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from palio.lab.bench.loopback.postgres import PostgresPair
 
 JAVA_MIN = 17
 
@@ -25,8 +28,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite-scenarios",
         action="store_true",
-        help="write the traces of tests/sim/scenarios anew instead of comparing them",
+        help="write the traces of scenarios anew instead of comparing them",
     )
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresPair]:
+    """A PostgreSQL primary and its synchronous standby, one pair for all tests that kill neither.
+
+    Starting it takes seconds: mark the tests `xdist_group("postgres")`.
+    """
+    from palio.lab.bench.loopback.postgres import postgres_pair, why_no_postgres
+
+    if reason := why_no_postgres():
+        pytest.skip(reason)
+    with postgres_pair(fsync=False) as pair:
+        yield pair
 
 
 @pytest.fixture(scope="session")

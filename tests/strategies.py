@@ -14,7 +14,8 @@ from hypothesis.strategies import SearchStrategy
 
 from palio.model.advertisement import Advertisement
 from palio.model.message import Message
-from palio.model.predicate import ORDER_OPS, STRING_OPS, Constraint, Filter, Op, Predicate
+from palio.model.operators import ORDER_OPS, STRING_OPS, Op
+from palio.model.predicate import Constraint, Filter, Predicate
 from palio.model.values import INT_MAX, INT_MIN, Type, Value
 
 PLAIN_NAMES = ("a", "b", "price", "dest", "carrier", "_x1", "Class")

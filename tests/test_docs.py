@@ -11,7 +11,20 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+ARCHITECTURE = ROOT / "docs" / "architecture"
+MAPS = [ROOT / "ARCHITECTURE.md", *sorted(ARCHITECTURE.glob("*.md"))]
+FOLDERS = {
+    "client": ("protocol/client", "net/client", "net/blocking"),
+    "durability": ("protocol/durability",),
+    "policies": ("protocol/policies",),
+    "spark": ("spark", "spark_network"),
+    "ARCHITECTURE": ("protocol",),
+}
+"""What a page of docs/architecture is about, where it is not the folder of its name."""
 BLOCKS = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
@@ -87,17 +100,54 @@ def test_configurations_are_read(page: Path, tmp_path: Path) -> None:
         assert list(read(path).warnings()) == []
 
 
-def test_every_module_is_on_the_map() -> None:
-    """ARCHITECTURE.md names the layers that exist."""
+def test_every_layer_is_on_the_map() -> None:
+    """ARCHITECTURE.md names the layers that exist, and docs/architecture has a page of each."""
     page = (ROOT / "ARCHITECTURE.md").read_text()
+    index = (ARCHITECTURE / "README.md").read_text()
     for layer in (ROOT / "src" / "palio").iterdir():
         if layer.is_dir() and (layer / "__init__.py").exists():
             assert f"  {layer.name}/" in page, layer.name
+            assert f"`src/palio/{layer.name}/`" in index, layer.name
 
 
-@pytest.mark.parametrize("layer", ["net", "protocol"])
-def test_every_module_of_the_network_is_in_its_list(layer: str) -> None:
-    page = (ROOT / "docs" / "concepts" / "network.md").read_text()
-    listed = set(re.findall(r"\w+", page[page.index("## The modules") :]))
-    modules = {path.stem for path in (ROOT / "src" / "palio" / layer).rglob("*.py")}
-    assert modules - listed == {"__init__"}
+def test_the_map_is_on_two_screens() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 100
+
+
+def test_every_page_of_a_layer_is_in_the_index() -> None:
+    index = (ARCHITECTURE / "README.md").read_text()
+    pages = [path.name for path in ARCHITECTURE.glob("*.md") if path.name != "README.md"]
+    assert [name for name in pages if f"]({name})" not in index] == []
+
+
+@pytest.mark.parametrize("page", MAPS, ids=lambda page: page.stem)
+def test_paths_on_the_map_exist(page: Path) -> None:
+    """Seen from the root, from src or src/palio, from the page, or the end of a path in the folders
+    that the page is about, tests included."""
+    roots = [ROOT, ROOT / "src", ROOT / "src" / "palio", page.parent]
+    about = [
+        root / name
+        for root in (ROOT / "src" / "palio", ROOT / "tests")
+        for name in FOLDERS.get(page.stem, (page.stem,))
+    ]
+    text = re.sub(r"\]\([^)]*\)", "]", page.read_text())  # links have a test of their own
+    named = re.findall(r"(?<![\w*/<>.-])[\w/-]+\.(?:py|md)\b", text)
+    named += re.findall(r"`([\w/]+)/`", text)
+    assert named
+    gone = [
+        name
+        for name in named
+        if not any((root / name).exists() for root in roots)
+        and not any(found for folder in about for found in folder.rglob(name))
+    ]
+    assert gone == [], f"{page.name} names what is not there"
+
+
+@pytest.mark.parametrize("page", MAPS[1:], ids=lambda page: page.stem)
+def test_every_folder_of_a_layer_is_on_its_page(page: Path) -> None:
+    layer = ROOT / "src" / "palio" / page.stem
+    if page.stem == "README" or not layer.is_dir():
+        return
+    folders = [path.parent.name for path in layer.glob("*/__init__.py")]
+    text = page.read_text()
+    assert [name for name in folders if not re.search(rf"\b{name}/", text)] == []

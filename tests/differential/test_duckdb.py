@@ -13,7 +13,7 @@ from tests.differential.agreement import assert_agree
 from tests.differential.generate import Text, columns_of, draw_predicates, draw_rows
 
 import palio
-from palio.lab import flights
+from palio.lab.data import flights
 
 COLUMNS_MAX = 250  # predicates in one query
 

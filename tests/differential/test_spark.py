@@ -18,7 +18,7 @@ from tests.differential.agreement import assert_agree
 from tests.differential.generate import draw_predicates, draw_rows
 
 import palio
-from palio.lab import flights
+from palio.lab.data import flights
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

@@ -44,9 +44,17 @@ def test_what_is_older_than_the_sources_is_removed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [new]
 
 
+def test_a_source_in_any_folder_makes_kernels_stale() -> None:
+    sources = list(Path(jit.__file__).parent.rglob("*kernels.py"))
+    assert {path.parent.name for path in sources} == {
+        *("counting", "encode", "file", "pivot", "versions"),
+    }
+    assert jit.newest_source() >= max(path.stat().st_mtime for path in sources)
+
+
 def test_waiting_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def told(kernel: Any) -> str | None:
-        monkeypatch.setattr(warmup, "pivot_kernels", SimpleNamespace(forward=kernel))
+        monkeypatch.setattr(warmup, "forward_kernels", SimpleNamespace(forward=kernel))
         return warmup.waiting()
 
     assert told(kept_in(tmp_path)) == "compiling kernels, once: about half a minute"
@@ -64,7 +72,8 @@ def refuse(self):
     raise OSError(30, "Read-only file system")
 
 caching._CacheLocator.ensure_cache_path = refuse
-from palio.matching import text_kernels, warmup
+from palio.matching import warmup
+from palio.matching.encode import text_kernels
 import numpy as np
 assert text_kernels.hash_bytes(np.frombuffer(b"a", np.uint8), 0, 1) == 98
 print(warmup.waiting())

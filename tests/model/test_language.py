@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import palio
 from palio import LimitExceeded, PalioError, ParseError, parse
-from palio.lab.bench_model import rule_texts
+from palio.lab.bench.model import rule_texts
 from palio.model import language
 from palio.model.literals import lift
 from tests.strategies import messages

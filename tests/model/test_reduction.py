@@ -8,8 +8,8 @@ from hypothesis import given, settings
 
 import palio
 from palio import Filter, Message, Predicate, covers
-from palio.lab.workloads import disjunction_2006
-from palio.model.covering import box, box_covers
+from palio.lab.data.workloads import disjunction_2006
+from palio.model.boxes import box, box_covers
 from tests.model import brute
 from tests.strategies import messages, predicates
 

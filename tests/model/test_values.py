@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from palio import Constraint, InvalidPredicate, InvalidValue, Message
+from palio import InvalidValue, Message
 from palio.model.message import Attribute
 from palio.model.values import INT_MAX, INT_MIN, Type, format_instant, parse_instant
 from tests.strategies import messages
@@ -142,39 +142,3 @@ def test_instants(text: str, expected: str) -> None:
 def test_bad_instants(text: str) -> None:
     with pytest.raises(InvalidValue):
         parse_instant(text)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("x", "=", math.nan), "NaN"),
-        (("x", "=", None), "needs a value"),
-        (("x", "~", 1), "no operator"),
-        (("x", "<", True), "booleans"),
-        (("x", "prefix", 5), "takes a string"),
-        (("x", "in", []), "at least one"),
-        (("x", "in", [1, "a"]), "mixes"),
-        (("x", "in", "abc"), "list"),
-        (("x", "any", 5), "no value"),
-        (("x", "absent", None, "int"), "no type"),
-        (("x", "=", 5, "string"), "not of type"),
-        (("x", "any", None, "decimal"), "no type"),
-        (("", "=", 5), "empty"),
-        (("x", "=", 2**70), "64 bits"),
-    ],
-)
-def test_bad_constraints(arguments: tuple[object, ...], says: str) -> None:
-    with pytest.raises(InvalidPredicate, match=says):
-        Constraint(*arguments)  # type: ignore[arg-type]
-
-
-def test_constraints_have_a_normal_form() -> None:
-    assert Constraint("x", "in", [3, 1, 3]) == Constraint("x", "in", (1, 3))
-    assert Constraint("x", "in", [3]) == Constraint("x", "=", 3)
-    assert Constraint("x", "in", [1.0, 1, 2]) == Constraint("x", "in", [1, 1.0, 2])
-    assert Constraint("x", "=", -0.0) == Constraint("x", "=", 0.0)
-    assert Constraint("x", "=", 1) != Constraint("x", "=", 1.0)
-    made = Constraint("x", "in", ["b", "a"])
-    assert pickle.loads(pickle.dumps(made)) == made
-    with pytest.raises(AttributeError):
-        made.name = "y"

@@ -25,8 +25,8 @@ from random import Random
 import palio
 from palio.net.client import Client, Subscription
 from palio.net.cluster import Cluster, local_cluster
-from palio.net.storage import SqliteStore
-from palio.protocol.durability.deposit import Deposit
+from palio.net.storage.sqlite import SqliteStore
+from palio.protocol.durability.message_store import MessageStore
 from tests.net.faults import Line
 from tests.net.judgement import EXAMPLES, Id, Judge, Sent, Taken, Workload, published
 
@@ -164,13 +164,15 @@ class Chaos:
     # ---- subscriptions
 
     async def _subscribe_first(self, tasks: list[asyncio.Task[None]]) -> None:
-        wishes = []
+        subscribing = []
         for name in self._clients:
-            wishes += [self._subscribe(name, str(i), tasks) for i in range(SUBSCRIPTIONS - LATE)]
-            wishes.append(self._subscribe(name, LIVE, tasks))
-        await asyncio.gather(*wishes)
+            subscribing += [
+                self._subscribe(name, str(i), tasks) for i in range(SUBSCRIPTIONS - LATE)
+            ]
+            subscribing.append(self._subscribe(name, LIVE, tasks))
+        await asyncio.gather(*subscribing)
         await self._cluster.agreed()
-        self._say(f"{len(wishes)} subscriptions")
+        self._say(f"{len(subscribing)} subscriptions")
 
     async def _subscribe(self, client: str, suffix: str, tasks: list[asyncio.Task[None]]) -> None:
         """A durable subscription; LIVE: one that is not; REPLAY: one from the beginning."""
@@ -368,7 +370,7 @@ class Chaos:
             store = SqliteStore(self._folder / name)
             epoch = (store.get("broker/epoch") or b"").decode()
             now_us = time.time_ns() // 1000
-            held = Deposit(store, name, epoch, now_us).statistics()
+            held = MessageStore(store, name, epoch, now_us).statistics()
             store.close()
             queues = {queue: count for queue, count in held.queues.items() if count}
             lines.append(f"{name}: {held.messages} messages, {held.publishers} publishers, "

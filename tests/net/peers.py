@@ -12,11 +12,15 @@ import uvloop
 
 from palio.net import config as configuration
 from palio.net.config import Config
-from palio.net.sections import Endpoint
-from palio.protocol.frames import Frames, Letter, Publish, letter_frame, word_frame
-from palio.protocol.words import Word
+from palio.net.endpoint import Endpoint
+from palio.protocol.wire.control import ControlMessage
+from palio.protocol.wire.frames import FrameReader, MessageFrame, control_frame, message_frame
+from palio.protocol.wire.headers import PublishHeader
 
 T = TypeVar("T")
+SECRET = 'secret = "0123456789abcdef"\n'
+"""A line of broker.toml."""
+METRICS = '[metrics]\nlisten = "127.0.0.1:0"\n'
 PATIENCE_S = 30
 """Far more than anything here takes: a bound for what would hang, not a measure."""
 
@@ -48,8 +52,8 @@ class Peer:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self.writer = reader, writer
-        self._frames = Frames()
-        self._items: list[Word | Letter] = []
+        self._frames = FrameReader()
+        self._items: list[ControlMessage | MessageFrame] = []
 
     @classmethod
     async def at(
@@ -61,13 +65,13 @@ class Peer:
             )
         )
 
-    def say(self, *words: Word) -> None:
-        self.writer.write(b"".join(map(word_frame, words)))
+    def say(self, *control_messages: ControlMessage) -> None:
+        self.writer.write(b"".join(map(control_frame, control_messages)))
 
     def publish(self, number: int, durable: bool = False, body: bytes = b"") -> None:
-        self.writer.write(letter_frame(Publish(number, 0, durable), b'{"x":1}', body))
+        self.writer.write(message_frame(PublishHeader(number, 0, durable), b'{"x":1}', body))
 
-    async def next(self) -> Word | Letter | None:
+    async def next(self) -> ControlMessage | MessageFrame | None:
         """What comes next; None: the connection has ended."""
         while not self._items:
             data = await self._reader.read(1 << 16)
@@ -76,7 +80,7 @@ class Peer:
             self._items += self._frames.feed(data)
         return self._items.pop(0)
 
-    async def rest(self) -> list[Word | Letter]:
+    async def rest(self) -> list[ControlMessage | MessageFrame]:
         """All that comes until the end."""
         found = []
         while (item := await self.next()) is not None:
@@ -96,3 +100,17 @@ async def until(condition: object) -> None:
     assert callable(condition)
     while not condition():
         await asyncio.sleep(0.001)
+
+
+async def asked(address: Endpoint | None, request: bytes) -> tuple[int, dict[str, str], bytes]:
+    assert address is not None
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(request)
+    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    status, *lines = head.decode().split("\r\n")
+    return int(status.split()[1]), dict(line.split(": ", 1) for line in lines), body
+
+
+def get(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from palio.net.config import Config
-from palio.net.core import Measure
-from palio.protocol.access import Access
-from palio.protocol.effects import Effects, Output
-from palio.protocol.frames import BrokenFrame, Deliver, Frames, Letter, Publish, letter_frame
-from palio.protocol.store import Store
-from palio.protocol.words import Bye, Credit, Hello, Ping, Pong, Published, Welcome
+from palio.protocol.broker.access import Access
+from palio.protocol.broker.effects import Close, Effects, Output
+from palio.protocol.broker.snapshot import Snapshot
+from palio.protocol.durability.storage import Store
+from palio.protocol.wire.control import (
+    Bye,
+    CloseCode,
+    Credit,
+    Hello,
+    Ping,
+    Pong,
+    Published,
+    Welcome,
+)
+from palio.protocol.wire.frames import BrokenFrame, FrameReader, MessageFrame, message_frame
+from palio.protocol.wire.headers import DeliverHeader, PublishHeader
 
 SECOND = 1_000_000
 
@@ -25,7 +33,7 @@ class StandIn:
     def __init__(self, config: Config, store: Store, now_us: int) -> None:
         self.config, self._store = config, store
         self._output = Output()
-        self._frames: dict[int, Frames] = {}
+        self._frames: dict[int, FrameReader] = {}
         self._ticket = 0
         self._stored: list[tuple[int, int]] = []
         self._is_committing = False
@@ -39,7 +47,7 @@ class StandIn:
         self, link: int, now_us: int, *, certificate: str = "", dials: str | None = None
     ) -> None:
         self.calls.append(("open", link, certificate, dials))
-        self._frames[link] = Frames(self.config.settings.limits)
+        self._frames[link] = FrameReader(self.config.settings.limits)
         if dials is not None:
             self.neighbours[link] = dials
             self._output.say(link, Hello(1, "broker", self.config.name))
@@ -55,7 +63,7 @@ class StandIn:
                 self._take(link, item)
         except BrokenFrame as error:
             del self._frames[link]
-            self._output.close(link, str(error))
+            self._output.close(link, Close(CloseCode.PROTOCOL, str(error)))
 
     def _take(self, link: int, item: object) -> None:
         if isinstance(item, Ping):
@@ -65,16 +73,16 @@ class StandIn:
             self._output.say(link, Welcome(1, self.config.name))
         elif isinstance(item, Credit):
             for _ in range(item.count // 1000):
-                frame = letter_frame(Deliver((1,), 0, "x", 1, 0), b"{}", bytes(1000))
+                frame = message_frame(DeliverHeader((1,), 0, "x", 1, 0), b"{}", bytes(1000))
                 self._output.write(link, frame)
-        elif isinstance(item, Letter) and isinstance(item.header, Publish):
+        elif isinstance(item, MessageFrame) and isinstance(item.header, PublishHeader):
             number = item.header.number
             if item.header.durable:
                 self._store.put(f"message/{number:012}", item.body)
                 self._stored.append((link, number))
             else:
-                header = Deliver((1,), 0, "x", number, item.header.time)
-                self._output.write(link, letter_frame(header, item.attributes, item.body))
+                header = DeliverHeader((1,), 0, "x", number, item.header.time)
+                self._output.write(link, message_frame(header, item.attributes, item.body))
 
     def close(self, link: int, now_us: int) -> None:
         self.calls.append(("close", link))
@@ -82,8 +90,14 @@ class StandIn:
         self._frames.pop(link, None)
         self.neighbours.pop(link, None)
 
-    def press(self, link: int, pressed: bool, now_us: int) -> None:
-        self.calls.append(("press", link, pressed))
+    def congest(self, link: int, is_congested: bool, now_us: int) -> None:
+        self.calls.append(("congest", link, is_congested))
+
+    def pause(self, now_us: int) -> None:
+        self.calls.append(("pause",))
+
+    def resume(self, now_us: int) -> None:
+        self.calls.append(("resume",))
 
     def wake(self, now_us: int) -> None:
         assert now_us >= self.deadline_us
@@ -114,12 +128,30 @@ class StandIn:
     def is_linked(self, neighbour: str) -> bool:
         return neighbour in self.neighbours.values()
 
-    def measures(self) -> Iterable[Measure]:
-        text = "Messages that wait"
-        yield "queue_messages", "gauge", text, {"subscription": "ann/desk"}, 7
-        yield "queue_messages", "gauge", text, {"subscription": 'bob/"x"'}, 2
-
-    def grant(self, access: Access, now_us: int) -> None:
-        self.calls.append(
-            ("grant", tuple(sorted(identity.name for identity in access.identities())))
+    def snapshot(self) -> Snapshot:
+        return Snapshot(
+            queues={"ann/desk": 7, 'bob/"x"': 2}, misrouted={"astray": 3}, table_filters=5
         )
+
+    def reload_access(self, access: Access, now_us: int) -> None:
+        names = tuple(sorted(identity.name for identity in access.identities()))
+        self.calls.append(("reload_access", names))
+
+
+class Cores:
+    """Makes cores, and remembers them."""
+
+    def __init__(self) -> None:
+        self.made: list[StandIn] = []
+
+    def __call__(self, config: Config, store: Store, now_us: int) -> StandIn:
+        self.made.append(StandIn(config, store, now_us))
+        return self.made[-1]
+
+    @property
+    def last(self) -> StandIn:
+        return self.made[-1]
+
+
+def core_calls(core: StandIn, name: str) -> list[tuple[object, ...]]:
+    return [call for call in core.calls if call[0] == name]

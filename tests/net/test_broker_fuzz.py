@@ -14,13 +14,13 @@ import pytest
 
 import palio
 from palio.net.cluster import Cluster, local_cluster
-from palio.net.sections import Endpoint
-from palio.protocol.frames import BrokenFrame, word_frame
-from palio.protocol.handshake import NONCE_BYTES, dial
-from palio.protocol.words import VERSION, Bye, Hello, Welcome
+from palio.net.endpoint import Endpoint
+from palio.protocol.wire.control import VERSION, Bye, Hello, Welcome
+from palio.protocol.wire.frames import BrokenFrame, control_frame
+from palio.protocol.wire.handshake import NONCE_BYTES, dial
 from tests.net.peers import Peer
-from tests.protocol.noise import NEIGHBOUR, ROLES, Speaker
-from tests.protocol.test_broker_fuzz import resident_bytes
+from tests.protocol.broker.noise import NEIGHBOUR, ROLES, Speaker
+from tests.protocol.broker.test_broker_fuzz import resident_bytes
 
 SECRET = "0123456789abcdef0123456789abcdef"
 SETTINGS = {
@@ -73,7 +73,7 @@ class Attack:
         elif role == "neighbour":
             nonce = self._random.randbytes(NONCE_BYTES)
             dialling, hello = dial(NEIGHBOUR, "b1", SECRET.encode(), nonce)
-            peer.writer.write(word_frame(hello))
+            peer.writer.write(control_frame(hello))
             welcome = await peer.next()
             assert isinstance(welcome, Welcome)
             peer.say(dialling.welcome(welcome))

@@ -16,14 +16,13 @@ from pathlib import Path
 import pytest
 
 import palio
-from palio.net.broker import hosted
+from palio.net.broker.server import serving
 from palio.net.client import Client
-from palio.net.server import serving
 from tests.cli.commands import palio as here
 from tests.cli.commands import process as command
-from tests.net.peers import configured, run
-from tests.net.test_metrics import METRICS, asked, get
-from tests.net.test_server import SECRET
+from tests.net.peers import METRICS, SECRET, asked, configured, get, run
+from tests.net.storage.broker_data import make_data
+from tests.net.storage.damage import execute_beside
 
 
 class Process:
@@ -125,7 +124,7 @@ def test_hangup_reads_grants_again(tmp_path: Path, processes: list[Process]) -> 
                 await ann.publish({"x": 5})
             path.write_text(path.read_text().replace("x < 5", "x < 6"))
             os.kill(broker.process.pid, signal.SIGHUP)
-            await asyncio.to_thread(broker.wait_for, "grants read again")
+            await asyncio.to_thread(broker.wait_for, "identities and grants reloaded")
             await ann.publish({"x": 5})
 
     run(scene())
@@ -141,8 +140,8 @@ def test_two_brokers_that_both_dial_are_linked(tmp_path: Path) -> None:
         rome_config = configured(tmp_path, f"[neighbours.milan]\n{SECRET}{times}", "rome")
         milan_config = configured(tmp_path, f"[neighbours.rome]\n{SECRET}{times}{METRICS}")
         async with (
-            serving(rome_config, hosted) as rome,
-            serving(milan_config, hosted) as milan,
+            serving(rome_config) as rome,
+            serving(milan_config) as milan,
         ):
             rome.dial("milan", milan.endpoint)
             milan.dial("rome", rome.endpoint)
@@ -165,10 +164,10 @@ def test_init_and_check(tmp_path: Path) -> None:
     done = here("broker", "--init")
     assert done.returncode == 0
     path = tmp_path / "broker.toml"
-    path.write_text(done.stdout)
+    path.write_text(done.stdout.replace("127.0.0.1:7400", "127.0.0.1:0"))
     done = here("broker", "--config", path, "--check")
-    assert (done.returncode, done.stdout) == (0, f"{path}: broker milan on 127.0.0.1:7400\n")
-    path.write_text('[broker]\nname = "m"\nlisten = "0.0.0.0:1"\n')
+    assert (done.returncode, done.stdout) == (0, f"{path}: broker milan on 127.0.0.1:0\n")
+    path.write_text('[broker]\nname = "m"\nlisten = "0.0.0.0:0"\n')
     assert "without TLS" in here("broker", "--config", path, "--check").stdout
 
 
@@ -190,3 +189,39 @@ def test_sentences_and_exit_codes(tmp_path: Path) -> None:
         assert sentence in done.stderr
         assert "Traceback" not in done.stderr
     taken.close()
+
+
+def test_damaged_data_is_a_sentence_and_exit_code_2(tmp_path: Path) -> None:
+    """At the start, in a check, and while the broker runs; then it is repaired."""
+    made = make_data(tmp_path)
+    path = made.stopped / "milan.toml"
+    folder = made.stopped / "milan"
+    broker = Process(path)
+    key = f"store/b/{30:016x}"
+    execute_beside(folder, "UPDATE entries SET value = x'0102' WHERE key = ?", key)
+
+    async def consume() -> None:
+        async with palio.connect(broker.url, name="ann") as ann:
+            await first(ann, "x > 0", "all", 60)
+
+    with pytest.raises((palio.PalioError, TimeoutError)):
+        run(asyncio.wait_for(consume(), 5))
+    code = broker.process.wait(30)
+    assert broker.process.stderr is not None
+    text = broker.process.stderr.read()
+    broker.process.stderr.close()
+    sentence = f"broker.sqlite: the value of '{key}' is damaged: its checksum is wrong"
+    remedy = f"`palio broker --config {path} --repair`"
+    assert code == 2
+    assert sentence in text
+    assert remedy in text
+    assert "Traceback" not in text
+    for arguments in ([], ["--check"]):
+        done = here("broker", "--config", path, *arguments)
+        assert done.returncode == 2
+        assert sentence in done.stderr
+        assert remedy in done.stderr
+    done = here("broker", "--config", path, "--repair")
+    assert done.returncode == 0
+    assert "lost: 1 message of the queue anonymous/all" in done.stdout
+    assert here("broker", "--config", path, "--check").returncode == 0

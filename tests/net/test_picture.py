@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from palio.net.cluster.shapes import SHAPES, link_pairs
 from palio.net.picture import draw, links_of, picture
-from palio.net.shapes import SHAPES, pairs
-from palio.protocol.words import Place
+from palio.protocol.wire.control import Place
 
 
 def places(shape: str, count: int, chords: int = 0, dead: tuple[int, ...] = ()) -> list[Place]:
     links: dict[int, list[int]] = {node: [] for node in range(count)}
-    for a, b in pairs(shape, count, chords):
+    for a, b in link_pairs(shape, count, chords):
         links[a].append(b)
         links[b].append(a)
     return [

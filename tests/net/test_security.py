@@ -10,12 +10,11 @@ import pytest
 import trustme
 
 from palio.net import security
-from palio.net.sections import InvalidConfig
-from palio.net.server import serving
-from palio.protocol.words import Ping, Pong
-from tests.net.peers import Peer, configured, run, until
-from tests.net.stand_in import StandIn
-from tests.net.test_server import SECRET, Cores
+from palio.net.broker.server import serving
+from palio.net.config import InvalidConfig
+from palio.protocol.wire.control import Ping, Pong
+from tests.net.peers import SECRET, Peer, configured, run, until
+from tests.net.stand_in import Cores, StandIn
 
 
 class Office:

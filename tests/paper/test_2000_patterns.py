@@ -25,8 +25,8 @@ from palio.routing import (
 from palio.routing.patterns import Assembled, Sieved, Task, Watch, parse
 
 
-def offer(letter: str) -> Advertisement:
-    return Advertisement((Constraint("t", "=", letter),))
+def offer(symbol: str) -> Advertisement:
+    return Advertisement((Constraint("t", "=", symbol),))
 
 
 class Servers:
@@ -43,8 +43,8 @@ class Servers:
             self.step(b, Received(a, Restate()))
         for router, client in (("1", "ann"), ("2", "cy"), ("3", "bob")):
             self.step(router, Joined(client))
-        for letter in "ab":
-            self.step("3", Received("bob", Advertise(offer(letter))))
+        for symbol in "ab":
+            self.step("3", Received("bob", Advertise(offer(symbol))))
         self.step("2", Received("cy", Advertise(offer("c"))))
         self.said.clear()
 
@@ -61,11 +61,11 @@ class Servers:
     def watch(self, text: str) -> None:
         self.step("1", Received("ann", Watch(1, parse(text))))
 
-    def publish(self, letters: str) -> None:
-        for letter in letters:
-            router, client = ("2", "cy") if letter == "c" else ("3", "bob")
+    def publish(self, symbols: str) -> None:
+        for symbol in symbols:
+            router, client = ("2", "cy") if symbol == "c" else ("3", "bob")
             self.number += 1
-            message = Publish(Message({"t": letter}), client, self.number, self.number)
+            message = Publish(Message({"t": symbol}), client, self.number, self.number)
             self.step(router, Received(client, message))
 
     def crossed(self) -> list[tuple[str, str]]:

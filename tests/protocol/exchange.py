@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from itertools import count
 from random import Random
 
-from palio.protocol.access import EVERYTHING, Access, Identity
-from palio.protocol.broker import Broker
-from palio.protocol.client.session import Arrival, Session
-from palio.protocol.settings import Neighbour, Settings
-from palio.protocol.words import Word
-from tests.protocol.memory_store import MemoryStore
+from palio.protocol.broker.access import EVERYTHING, Access, Identity
+from palio.protocol.broker.broker import Broker
+from palio.protocol.broker.settings import Neighbour, Settings
+from palio.protocol.client.events import Arrival
+from palio.protocol.client.session import Session
+from palio.protocol.wire.control import ControlMessage
+from tests.protocol.durability.memory_store import MemoryStore
 
 ANYBODY = Access(anonymous=Identity("anybody", EVERYTHING, EVERYTHING, admin=True))
 
@@ -29,19 +30,19 @@ class Client:
         self.exchange = exchange
         self.link = 0
         self.broker = ""
-        self.words: list[Word] = []
+        self.control_messages: list[ControlMessage] = []
         self.arrivals: list[Arrival] = []
         self.acks = True
 
-    def heard(self, kind: type) -> list[Word]:
-        return [word for word in self.words if isinstance(word, kind)]
+    def heard(self, kind: type) -> list[ControlMessage]:
+        return [one for one in self.control_messages if isinstance(one, kind)]
 
     def publish(self, message: dict[str, object], body: bytes = b"", durable: bool = True) -> int:
         text = json.dumps(message).encode()
-        return self.session.publish(text, body, self.exchange.now_us, durable)
+        return self.session.publisher.publish(text, body, self.exchange.now_us, durable)
 
     def got(self, id: int) -> list[dict[str, object]]:
-        return [json.loads(a.letter.attributes) for a in self.arrivals if a.id == id]
+        return [json.loads(a.frame.attributes) for a in self.arrivals if a.id == id]
 
 
 class Exchange:
@@ -52,7 +53,7 @@ class Exchange:
         self.clients: dict[int, Client] = {}
         self.settings: dict[str, Settings] = {}
         self._pairs: dict[tuple[str, int], tuple[str, int]] = {}
-        self._commits: dict[str, int] = {}
+        self.commits: dict[str, int] = {}
         self._links = count(1)
         self._random = Random(seed)
 
@@ -77,7 +78,7 @@ class Exchange:
         for side in [s for s in self._pairs if s[0] == name]:
             self.cut(side)
         del self.brokers[name]
-        self._commits.pop(name, None)
+        self.commits.pop(name, None)
         self.stores[name].crash()
 
     def join(self, a: str, b: str) -> None:
@@ -127,7 +128,7 @@ class Exchange:
         del self.clients[client.link]
         if client.broker in self.brokers:
             self.brokers[client.broker].close(client.link, self.now_us)
-        client.words += client.session.closed()  # type: ignore[arg-type]
+        client.control_messages += client.session.closed()  # type: ignore[arg-type]
         self.run()
 
     # ---- running
@@ -135,7 +136,7 @@ class Exchange:
     def run(self, rounds: int = 500) -> None:
         """Until nothing is said any more."""
         for _ in range(rounds):
-            if not self._round():
+            if not self.round():
                 return
         raise AssertionError("it does not come to rest")
 
@@ -152,10 +153,10 @@ class Exchange:
                     self._happen(client, client.session.wake(self.now_us))
             self.run()
 
-    def _round(self) -> bool:
+    def round(self) -> bool:
         busy = False
         for name in list(self.brokers):
-            ticket = self._commits.pop(name, None)
+            ticket = self.commits.pop(name, None)
             if ticket is not None:
                 busy = True
                 self.stores[name].end()
@@ -165,7 +166,7 @@ class Exchange:
             if effects.commit is not None:
                 busy = True
                 self.stores[name].begin()
-                self._commits[name] = effects.commit
+                self.commits[name] = effects.commit
             for link, frames in effects.writes.items():
                 busy = True
                 self._carry(name, link, b"".join(frames))
@@ -195,16 +196,16 @@ class Exchange:
         else:
             self.cut((name, link))
 
-    def _happen(self, client: Client, happenings: Iterable[object]) -> None:
-        for one in happenings:
+    def _happen(self, client: Client, events: Iterable[object]) -> None:
+        for one in events:
             if isinstance(one, Arrival):
                 client.arrivals.append(one)
                 if one.header.position and client.acks:
-                    client.session.acknowledge(one.id, one.header.position)
+                    client.session.subscriptions.acknowledge(one.id, one.header.position)
                 elif not one.header.position:
-                    client.session.consumed(one.id)
+                    client.session.subscriptions.consumed(one.id)
             else:
-                client.words.append(one)  # type: ignore[arg-type]
+                client.control_messages.append(one)  # type: ignore[arg-type]
 
 
 def _secret(a: str, b: str) -> bytes:

@@ -10,16 +10,17 @@ from collections import deque
 from dataclasses import dataclass, field
 
 import palio
-from palio.protocol import words
-from palio.protocol.frames import (
+from palio.protocol.wire import control
+from palio.protocol.wire.codes import CloseCode
+from palio.protocol.wire.frames import (
     BrokenFrame,
-    Deliver,
-    Frames,
-    Letter,
-    Publish,
-    letter_frame,
-    word_frame,
+    FrameReader,
+    MessageFrame,
+    control_frame,
+    message_frame,
 )
+from palio.protocol.wire.headers import DeliverHeader, PublishHeader
+from palio.protocol.wire.refusals import refused
 
 
 @dataclass
@@ -27,25 +28,25 @@ class Queue:
     """A durable subscription: what waits, by position."""
 
     predicate: palio.Predicate
-    entries: dict[int, tuple[Deliver, bytes, bytes]] = field(default_factory=dict)
+    entries: dict[int, tuple[DeliverHeader, bytes, bytes]] = field(default_factory=dict)
     sent: dict[int, int] = field(default_factory=dict)
     """position → the link that has it"""
     ever_sent: set[int] = field(default_factory=set)
-    done: dict[int, tuple[Deliver, bytes, bytes]] = field(default_factory=dict)
+    done: dict[int, tuple[DeliverHeader, bytes, bytes]] = field(default_factory=dict)
 
 
 @dataclass
 class Interest:
     link: int
-    word: words.Subscribe
+    request: control.SubscribeRequest
     predicate: palio.Predicate | None
     credit: int
-    backlog: deque[tuple[Deliver, bytes, bytes]] = field(default_factory=deque)
+    backlog: deque[tuple[DeliverHeader, bytes, bytes]] = field(default_factory=deque)
 
 
 @dataclass
 class Link:
-    frames: Frames = field(default_factory=Frames)
+    frames: FrameReader = field(default_factory=FrameReader)
     identity: str = ""
     name: str = ""
     is_greeted: bool = False
@@ -69,7 +70,9 @@ class StandIn:
         self.live: list[tuple[str, int]] = []
         self.queues: dict[str, Queue] = {}
         self.tokens: dict[str, str] | None = None
-        self.version = words.VERSION
+        self.version = control.VERSION
+        self.dismissal: CloseCode | None = None
+        """Why nobody is welcome."""
         self.keepalive_us = 3_000_000
         self.forbidden = palio.parse("FALSE")
         self.refuses: str = ""
@@ -102,8 +105,8 @@ class StandIn:
             return
         try:
             for frame in state.frames.feed(data):
-                if isinstance(frame, Letter):
-                    assert isinstance(frame.header, Publish)
+                if isinstance(frame, MessageFrame):
+                    assert isinstance(frame.header, PublishHeader)
                     self._publish(link, frame.header, frame.attributes, frame.body)
                 else:
                     self._hear(link, state, frame)
@@ -112,106 +115,111 @@ class StandIn:
         except BrokenFrame as error:
             self.bye(link, str(error))
 
-    def say(self, link: int, word: words.Word) -> None:
+    def say(self, link: int, control_message: control.ControlMessage) -> None:
         if not self.is_silent:
-            self.out[link].append(word_frame(word))
+            self.out[link].append(control_frame(control_message))
 
-    def bye(self, link: int, reason: str) -> None:
-        self.say(link, words.Bye(reason))
+    def bye(self, link: int, reason: str, code: CloseCode = CloseCode.PROTOCOL) -> None:
+        self.say(link, control.Bye(reason, code))
         self.closes.add(link)
 
-    # ---- words
+    # ---- control messages
 
-    def _hear(self, link: int, state: Link, word: words.Word) -> None:
+    def _hear(self, link: int, state: Link, control_message: control.ControlMessage) -> None:
         if not state.is_greeted:
-            self._greet(link, state, word)
+            self._greet(link, state, control_message)
             return
-        match word:
-            case words.Ping(number):
-                self.say(link, words.Pong(number))
-            case words.Subscribe():
-                self._subscribe(link, state, word)
-            case words.Unsubscribe(id, forget):
+        match control_message:
+            case control.Ping(number):
+                self.say(link, control.Pong(number))
+            case control.SubscribeRequest():
+                self._subscribe(link, state, control_message)
+            case control.UnsubscribeRequest(id, forget):
                 interest = state.interests.pop(id)
-                if interest.word.durable:
-                    name = f"{state.identity}/{interest.word.durable}"
+                if interest.request.durable:
+                    name = f"{state.identity}/{interest.request.durable}"
                     queue = self.queues[name]
                     queue.sent = {p: holder for p, holder in queue.sent.items() if holder != link}
                     if forget:
                         del self.queues[name]
-                self.say(link, words.Unsubscribed(id))
+                self.say(link, control.Unsubscribed(id))
                 self._changed()
                 self._serve()
-            case words.Acknowledge(id, positions):
+            case control.Acknowledge(id, positions):
                 interest = state.interests[id]
-                queue = self.queues[f"{state.identity}/{interest.word.durable}"]
+                queue = self.queues[f"{state.identity}/{interest.request.durable}"]
                 for position in positions:
                     if position in queue.entries:
                         queue.done[position] = queue.entries.pop(position)
                     queue.sent.pop(position, None)
                 self._serve()
-            case words.Credit(id, count):
+            case control.Credit(id, count):
                 if id in state.interests:
                     interest = state.interests[id]
                     interest.credit += count
                     self._serve()
-            case words.Advertise(id, constraints):
+            case control.AdvertiseRequest(id, constraints):
                 self.advertised[link, id] = constraints
-                self.say(link, words.Done(id))
-            case words.Unadvertise(id):
+                self.say(link, control.Done(id))
+            case control.UnadvertiseRequest(id):
                 del self.advertised[link, id]
-                self.say(link, words.Done(id))
-            case words.Quench(id, on):
+                self.say(link, control.Done(id))
+            case control.Quench(id, on):
                 state.quench = on
-                self.say(link, words.Done(id))
+                self.say(link, control.Done(id))
                 self._changed()
-            case words.Explain(id, attributes):
-                hop = words.Hop("stand-in", "", (("all", attributes),), ())
-                self.say(link, words.Explained(id, (hop,)))
-            case words.Show(id):
-                place = words.Place("stand-in", (), len(state.interests), len(self.queues), True)
-                self.say(link, words.Shown(id, (place,)))
-            case words.Bye():
+            case control.Explain(id, attributes):
+                hop = control.Hop("stand-in", "", (("all", attributes),), ())
+                self.say(link, control.Explained(id, (hop,)))
+            case control.Show(id):
+                place = control.Place("stand-in", (), len(state.interests), len(self.queues), True)
+                self.say(link, control.Shown(id, (place,)))
+            case control.Bye():
                 self.closes.add(link)
-            case words.Pong():
+            case control.Pong():
                 pass
             case _:
-                raise AssertionError(word)
+                raise AssertionError(control_message)
 
-    def _greet(self, link: int, state: Link, word: words.Word) -> None:
-        assert isinstance(word, words.Hello), word
-        if self.tokens is not None and word.token not in self.tokens:
-            self.bye(link, "nobody here knows this token")
+    def _greet(self, link: int, state: Link, control_message: control.ControlMessage) -> None:
+        assert isinstance(control_message, control.Hello), control_message
+        if self.tokens is not None and control_message.token not in self.tokens:
+            self.bye(link, "nobody here knows this token", CloseCode.DENIED)
             return
-        state.identity = "anyone" if self.tokens is None else self.tokens[word.token]
-        state.name = word.name
+        if self.dismissal is not None:
+            self.bye(link, self.dismissal, self.dismissal)
+            return
+        state.identity = "anyone" if self.tokens is None else self.tokens[control_message.token]
+        state.name = control_message.name
         state.is_greeted = True
         published = self.published.get(state.publisher, 0)
         self.say(
             link,
-            words.Welcome(self.version, "stand-in", state.identity, published, self.keepalive_us),
+            control.Welcome(self.version, "stand-in", state.identity, published, self.keepalive_us),
         )
 
-    def _subscribe(self, link: int, state: Link, word: words.Subscribe) -> None:
-        if self.refuses and self.refuses in (word.predicate or word.pattern):
-            self.say(link, words.Refused(word.id, f"no grant covers {word.predicate}"))
+    def _subscribe(self, link: int, state: Link, request: control.SubscribeRequest) -> None:
+        if self.refuses and self.refuses in (request.predicate or request.pattern):
+            self.say(link, control.Refused(request.id, f"no grant covers {request.predicate}"))
             return
         try:
-            predicate = palio.parse(word.predicate) if word.predicate else None
+            predicate = palio.parse(request.predicate) if request.predicate else None
         except palio.PalioError as error:
-            self.say(link, words.Refused(word.id, str(error)))
+            self.say(link, refused(request.id, error))
             return
-        assert word.id not in state.interests
-        if word.durable:
+        assert request.id not in state.interests
+        if request.durable:
             assert predicate is not None
-            name = f"{state.identity}/{word.durable}"
+            name = f"{state.identity}/{request.durable}"
             if name not in self.queues:
                 self.queues[name] = queue = Queue(predicate)
-                for publisher, number, attributes, body in self.stored if word.since == 0 else ():
+                for publisher, number, attributes, body in (
+                    self.stored if request.since == 0 else ()
+                ):
                     if predicate.matches(palio.Message.from_json(attributes)):
                         self._enqueue(queue, publisher, number, attributes, body)
-        state.interests[word.id] = Interest(link, word, predicate, word.credit)
-        self.say(link, words.Subscribed(word.id))
+        state.interests[request.id] = Interest(link, request, predicate, request.credit)
+        self.say(link, control.Subscribed(request.id))
         self._changed()
         self._serve()
 
@@ -226,19 +234,19 @@ class StandIn:
         text = " OR ".join(f"({predicate})" for predicate in wanted) or "FALSE"
         for link, state in self.links.items():
             if state.quench:
-                self.say(link, words.Wanted(text))
+                self.say(link, control.Wanted(text))
 
     # ---- messages
 
-    def _publish(self, link: int, header: Publish, attributes: bytes, body: bytes) -> None:
+    def _publish(self, link: int, header: PublishHeader, attributes: bytes, body: bytes) -> None:
         publisher = self.links[link].publisher
         number = header.number
         if header.durable and number <= self.published.get(publisher, 0):
-            self.say(link, words.Published(number))
+            self.say(link, control.Published(number))
             return
         message = palio.Message.from_json(attributes)
         if self.forbidden.matches(message):
-            self.say(link, words.Rejected(number, "no grant matches it"))
+            self.say(link, control.Rejected(number, "no grant matches it"))
         else:
             if header.durable:
                 self.published[publisher] = number
@@ -248,25 +256,25 @@ class StandIn:
                         self._enqueue(queue, publisher, number, attributes, body)
             else:
                 self.live.append((publisher, number))
-            deliver = Deliver((), 0, publisher, number, header.time)
+            deliver = DeliverHeader((), 0, publisher, number, header.time)
             for state in self.links.values():
                 for interest in state.interests.values():
                     if interest.predicate is None:
                         continue
-                    if interest.word.durable and header.durable:
+                    if interest.request.durable and header.durable:
                         continue  # it comes from the queue
                     if interest.predicate.matches(message):
                         interest.backlog.append((deliver, attributes, body))
             self._serve()
         if header.durable and not self.holds:
-            self.say(link, words.Published(number))
+            self.say(link, control.Published(number))
 
     def release(self) -> None:
         """Acknowledge what was held back."""
         self.holds = False
         for link, state in self.links.items():
             if state.is_greeted:
-                self.say(link, words.Published(self.published.get(state.publisher, 0)))
+                self.say(link, control.Published(self.published.get(state.publisher, 0)))
 
     def lose_acknowledgements(self, count: int) -> None:
         """As a crash does with what was not committed."""
@@ -278,13 +286,13 @@ class StandIn:
         self, queue: Queue, publisher: str, number: int, attributes: bytes, body: bytes
     ) -> None:
         self._position += 1
-        header = Deliver((), self._position, publisher, number, 0)
+        header = DeliverHeader((), self._position, publisher, number, 0)
         queue.entries[self._position] = header, attributes, body
 
     def _serve(self) -> None:
         for link, state in self.links.items():
             for id, interest in state.interests.items():
-                if interest.word.durable:
+                if interest.request.durable:
                     self._serve_queue(link, id, interest)
                 while interest.backlog and interest.credit:
                     header, attributes, body = interest.backlog.popleft()
@@ -292,13 +300,13 @@ class StandIn:
                     self._deliver(link, id, header, attributes, body, again=False)
 
     def _serve_queue(self, link: int, id: int, interest: Interest) -> None:
-        name = f"{self.links[link].identity}/{interest.word.durable}"
+        name = f"{self.links[link].identity}/{interest.request.durable}"
         queue = self.queues.get(name)
         if queue is None:
             return
         under_way = sum(holder == link for holder in queue.sent.values())
         for position in sorted(queue.entries.keys() - queue.sent.keys()):
-            if under_way >= interest.word.credit:
+            if under_way >= interest.request.credit:
                 break
             under_way += 1
             queue.sent[position] = link
@@ -307,9 +315,18 @@ class StandIn:
             self._deliver(link, id, *queue.entries[position], again=again)
 
     def _deliver(
-        self, link: int, id: int, header: Deliver, attributes: bytes, body: bytes, *, again: bool
+        self,
+        link: int,
+        id: int,
+        header: DeliverHeader,
+        attributes: bytes,
+        body: bytes,
+        *,
+        again: bool,
     ) -> None:
         if self.is_silent:
             return
-        sent = Deliver((id,), header.position, header.publisher, header.number, header.time, again)
-        self.out[link].append(letter_frame(sent, attributes, body))
+        sent = DeliverHeader(
+            (id,), header.position, header.publisher, header.number, header.time, again
+        )
+        self.out[link].append(message_frame(sent, attributes, body))

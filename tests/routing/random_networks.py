@@ -110,15 +110,15 @@ def flood(net: Topology, predicates: dict[Any, Predicate], source: Any, message:
 def fewest_packets(net: Topology, source: Any, wanted: set[Any]) -> int:
     """The smallest latency-minimal tree, by trying all sets of processors it might have."""
     near = distances(net, source)
-    givers: dict[Any, set[Any]] = {x: set() for x in net.nodes}
+    upstream: dict[Any, set[Any]] = {x: set() for x in net.nodes}
     for a, b, weight in net.edges:
         for u, v in ((a, b), (b, a)):
             if near[u] + Fraction(repr(weight)) == near[v]:
-                givers[v].add(u)
+                upstream[v].add(u)
     others = [x for x in net.nodes if x not in wanted and x != source]
     for extra in range(len(others) + 1):
         for chosen in combinations(others, extra):
             members = wanted | set(chosen) | {source}
-            if all(givers[x] & members for x in members - {source}):
+            if all(upstream[x] & members for x in members - {source}):
                 return len(members) - 1
     raise AssertionError("a connected network has such a tree")

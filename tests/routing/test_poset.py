@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import palio
 from palio import Advertisement, Constraint, Filter, Message, covers
 from palio.errors import InvalidValue
-from palio.lab.workloads import disjunction_2006
+from palio.lab.data.workloads import disjunction_2006
 from palio.model.message import as_message
 from palio.routing.poset import ADVERTISEMENTS, SUBSCRIPTIONS, Order, Poset
 from tests.model import brute

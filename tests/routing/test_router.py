@@ -23,6 +23,7 @@ from palio.routing import (
     Subscribe,
     Unsubscribe,
 )
+from palio.routing.dump import dump
 from tests.routing.network import check_forwards
 from tests.routing.test_router_machine import CHAINED
 
@@ -181,7 +182,7 @@ advertisements
 
 def test_dump() -> None:
     router = Router("1")
-    assert router.dump() == "router 1\npeers\n  none\nsubscriptions\n  none\n"
+    assert dump(router) == "router 1\npeers\n  none\nsubscriptions\n  none\n"
     for peer in ("2", "3"):
         router.step(Joined(peer, Role.NEIGHBOUR))
     router.step(Joined("top", Role.MASTER))
@@ -195,12 +196,13 @@ def test_dump() -> None:
     for text, peer in texts.items():
         router.step(Received(peer, Subscribe(only(text))))
     router.step(Received("ann", Advertise(Advertisement((*XS, Constraint("y", "<", 9))))))
-    assert router.dump() == DUMP
+    assert dump(router) == DUMP
 
 
 SCRIPT = """
 from palio import parse
 from palio.routing import *
+from palio.routing.dump import dump
 router = Router("1")
 for peer in "abcd":
     router.step(Joined(peer, Role.NEIGHBOUR))
@@ -214,7 +216,7 @@ said += router.step(Received("a", Unsubscribe(wide)))
 said += router.step(Left("b"))
 said += router.step(Joined("e", Role.NEIGHBOUR))
 print(said)
-print(router.dump())
+print(dump(router))
 """
 
 

@@ -31,9 +31,9 @@ def test_trees_are_shortest_with_the_smallest_parent(net: Topology, data: st.Dat
     weights |= {(v, u): w for (u, v), w in weights.items()}
     for x in net.nodes:
         assert tree.distance(x) == net.distance(x, source) == float(exact[x])
-        givers = [u for u in net.neighbours(x) if exact[u] + weights[u, x] == exact[x]]
-        assert tree.parent(x) == (min(givers) if givers else None)
-        assert net.towards(source, x) == tuple(givers)
+        upstream = [u for u in net.neighbours(x) if exact[u] + weights[u, x] == exact[x]]
+        assert tree.parent(x) == (min(upstream) if upstream else None)
+        assert net.towards(source, x) == tuple(upstream)
     assert tree.parent(source) is None
 
 

@@ -38,8 +38,8 @@ from palio.routing.patterns.watching import PatternSettings
 DELAY_MAX = 50
 
 
-def offer(letter: str) -> Advertisement:
-    return Advertisement((Constraint("t", "=", letter), Constraint("k", "any")))
+def offer(symbol: str) -> Advertisement:
+    return Advertisement((Constraint("t", "=", symbol), Constraint("k", "any")))
 
 
 class TimedNetwork:
@@ -80,11 +80,11 @@ class TimedNetwork:
     def say(self, router: int, packet: Packet) -> None:
         self._step(str(router), Received(f"c{router}", packet))
 
-    def advertise(self, router: int, letter: str) -> None:
-        self.say(router, Advertise(offer(letter)))
+    def advertise(self, router: int, symbol: str) -> None:
+        self.say(router, Advertise(offer(symbol)))
 
-    def unadvertise(self, router: int, letter: str) -> None:
-        self.say(router, Unadvertise(offer(letter)))
+    def unadvertise(self, router: int, symbol: str) -> None:
+        self.say(router, Unadvertise(offer(symbol)))
 
     def watch(self, router: int, id: int, pattern: Pattern) -> None:
         self.got.setdefault((f"c{router}", id), [])
@@ -93,9 +93,9 @@ class TimedNetwork:
     def unwatch(self, router: int, id: int) -> None:
         self.say(router, Unwatch(id))
 
-    def publish(self, router: int, letter: str, key: int | None = 1) -> Publish:
+    def publish(self, router: int, symbol: str, key: int | None = 1) -> Publish:
         self._numbers += 1
-        message = Message({"t": letter} | ({} if key is None else {"k": key}))
+        message = Message({"t": symbol} | ({} if key is None else {"k": key}))
         made = Publish(message, f"c{router}", self._numbers, self.now)
         self.published.append(made)
         self.say(router, made)

@@ -10,8 +10,8 @@ import json
 import sys
 from pathlib import Path
 
-from tests.spark import network_job
 from tests.spark.connect_run import connected
+from tests.spark_network import network_job
 
 
 def main(source: str, sink: str, folder: Path) -> None:

@@ -20,7 +20,7 @@ from tests.differential.generate import columns_of, draw_predicates
 
 import palio
 import palio.spark
-from palio.lab import flights
+from palio.lab.data import flights
 
 ROWS = 600  # of the year's 336,776 flights, evenly spread
 PREDICATES = 150  # Spark compiles each of them: most of the time goes there

@@ -7,6 +7,7 @@ killed: see `killed` in conftest.py.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -17,9 +18,10 @@ import pyarrow.parquet as pq
 
 import palio
 import palio.spark
-from palio.lab import flights
+from palio.lab.data import flights
 
 ROWS = 120
+FIRST_WRITTEN = 1_750_000_000
 KILLED_FILES = 6
 """Batches of the stream that is killed after two of them."""
 PREDICATES = {
@@ -37,13 +39,18 @@ def numbered() -> pa.Table:
 
 
 def write(folder: Path, files: int, first: int = 0, rows: pa.Table | None = None) -> None:
-    """The messages in so many files; one that is there is whole."""
+    """The messages in so many files; one that is there is whole.
+
+    Spark reads files by their times of modification, to the millisecond: each file is a second
+    younger than the one before it, however quickly they are written.
+    """
     rows = numbered() if rows is None else rows
     folder.mkdir(parents=True, exist_ok=True)
     size = len(rows) // files
     for i in range(files):
         beside = folder.parent / f"{folder.name}-{first + i}.new"
         pq.write_table(rows.slice(i * size, size), beside)
+        os.utime(beside, (FIRST_WRITTEN + first + i,) * 2)
         beside.rename(folder / f"{first + i:03d}.parquet")
 
 
@@ -102,7 +109,7 @@ def main(folder: Path) -> None:
 def who(batches: Any) -> Any:
     """The interpreter of a worker, and whether kernels are loaded before anything was matched."""
     for _ in batches:
-        loaded = "palio.matching.pivot_kernels" in sys.modules
+        loaded = "palio.matching.pivot.forward_kernels" in sys.modules
         yield pa.RecordBatch.from_pydict({"who": [f"{sys.executable} {loaded}"]})
 
 

@@ -13,7 +13,7 @@ from tests.spark import encodings
 
 import palio
 import palio.spark
-from palio.lab import flights
+from palio.lab.data import flights
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

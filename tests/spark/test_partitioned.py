@@ -18,7 +18,7 @@ from tests.spark import encodings
 import palio
 import palio.spark
 from palio.errors import InvalidFile
-from palio.lab.workloads.workload import constraint_rows
+from palio.lab.data.workloads.workload import constraint_rows
 from palio.spark import sizing
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

@@ -17,20 +17,20 @@ from tests.differential.generate import draw_predicates, draw_rows
 import palio
 import palio.spark
 from palio.errors import InvalidFile
-from palio.lab.workloads.paper_2003 import sigcomm03
-from palio.lab.workloads.workload import json_messages
+from palio.lab.data.workloads.paper_2003 import sigcomm03
+from palio.lab.data.workloads.workload import json_messages
 from palio.spark.partitioned import matched, scattered
-from palio.spark.partitioned_table import PartitionedTable, Parts
+from palio.spark.partitioned_table import PartitionedTable, TableParts
 from palio.spark.shard_keys import Directory
 from palio.spark.tables import file_location
 
 AT = datetime(2013, 1, 31, 10, tzinfo=UTC)
 
 
-def parts_of(table: PartitionedTable) -> Parts:
+def parts_of(table: PartitionedTable) -> TableParts:
     rest, directory = (table.path / name for name in ("rest.palio", "directory.npy"))
     files = tuple(file_location(path) for path in table.files)
-    return Parts(file_location(rest), file_location(directory), files)
+    return TableParts(file_location(rest), file_location(directory), files)
 
 
 def answers(

@@ -13,7 +13,7 @@ from tests.spark.streams import AVAILABLE
 
 import palio
 import palio.spark
-from palio.lab import flights
+from palio.lab.data import flights
 from palio.spark.batches import BatchRecords
 from palio.spark.failures import sentence
 from palio.spark.progress import StreamProgress

@@ -14,7 +14,7 @@ import palio
 import palio.spark
 from palio.errors import InvalidFile
 from palio.spark import broadcast
-from palio.spark.messages import Messages
+from palio.spark.messages import MessageColumns
 from palio.spark.tables import Location, located, opened
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -71,7 +71,7 @@ def test_a_url_is_fetched_once(
 
     found = path.stat()
     location = Location(path.as_uri(), found.st_size, found.st_mtime_ns)
-    messages = Messages((F.struct("x"),))
+    messages = MessageColumns((F.struct("x"),))
     routed = broadcast.with_matches(frame, messages, location, "array", "interfaces", "error")
     assert answers(routed) == EXPECTED
     path.unlink()  # the copy is there

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
-from palio.net.broker import hosted
-from palio.net.server import Server, serving
+from palio.net.broker.server import Server, serving
 from tests.net.peers import configured
 
 PATIENCE_S = 60
@@ -40,7 +39,7 @@ async def _start(stack: AsyncExitStack, folder: Path, names: tuple[str, ...]) ->
         near = [*names[max(0, i - 1) : i], *names[i + 1 : i + 2]]
         text = "".join(f"[neighbours.{other}]\n{_SECRET}" for other in near) + _TIMES
         config = configured(folder, text, name)
-        servers.append(await stack.enter_async_context(serving(config, hosted)))
+        servers.append(await stack.enter_async_context(serving(config)))
     for server, other, name in zip(servers[1:], servers, names, strict=False):
         server.dial(name, other.endpoint)
     return servers

@@ -1,7 +1,7 @@
 """The command line: thin; every command calls a function that a program could call.
 
 Results go to standard output, progress and errors to standard error. Exit codes: 0 done (or yes),
-1 no, 2 bad input. One module a group of commands; importing it adds them to the application.
+1 no, 2 bad input, 3 another process runs this broker now. One module a group of commands; importing it adds them to the application.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from rich.console import Console
 from palio.cli import (
     bench,
     broker_simulation,
-    clients,
     lab,
     matching,
     network,
     predicates,
+    publishers,
     simulation,
     spark,
+    subscribers,
 )
 from palio.cli.application import BAD_INPUT, app
 from palio.errors import PalioError
@@ -28,14 +29,15 @@ __all__ = [
     "app",
     "bench",
     "broker_simulation",
-    "clients",
     "lab",
     "main",
     "matching",
     "network",
     "predicates",
+    "publishers",
     "simulation",
     "spark",
+    "subscribers",
 ]
 
 

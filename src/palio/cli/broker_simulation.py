@@ -1,21 +1,26 @@
-"""The simulator of brokers on the command line: seeds, verdicts, and how to see a failure again."""
+"""The simulator of brokers on the command line: seeds, verdicts, and the scenario of a failure."""
 
 from __future__ import annotations
 
-import json
-import sys
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from palio.cli.application import NO, app
+from palio.cli.simulation_runs import (
+    chosen_faults,
+    chosen_seeds,
+    print_failure,
+    print_json,
+    replay_scenario,
+    tracked,
+)
 
 if TYPE_CHECKING:
-    from palio.sim.brokers.runs import BrokerSummary
-    from palio.sim.brokers.workload import BrokerSettings
-    from palio.sim.brokers.world import BrokerVerdict
+    from palio.sim.brokers.simulation import BrokerTotals
+    from palio.sim.kernel.verdicts import RunSummary, RunVerdict
 
 ALL_FAULTS = "crash,cut,silence,partition,freeze"
 
@@ -34,6 +39,9 @@ def sim_brokers(
         str, typer.Option(help="Of crash, cut, silence, partition, freeze; or none.")
     ] = ALL_FAULTS,
     operations: Annotated[int, typer.Option(help="How many operations a seed has.")] = 120,
+    scenario: Annotated[
+        Path | None, typer.Option(help="Run this scenario instead, and print its trace.")
+    ] = None,
     processes: Annotated[
         int | None, typer.Option(min=1, help="How many processes; one a core by default.")
     ] = None,
@@ -42,58 +50,38 @@ def sim_brokers(
 ) -> None:
     """Run whole brokers and their clients in a simulated network with faults, and check the promise.
 
-    Exit code 0: every checker is content; 1: a seed fails.
+    Exit code 0: no check failed; 1: a seed fails.
     """
-    from palio.sim.brokers.runs import BrokerSummary, judge_all
-    from palio.sim.brokers.workload import BrokerSettings
+    from palio.sim.brokers.drawing import BrokerSettings, draw
+    from palio.sim.brokers.runs import BROKERS, judge_all
+    from palio.sim.brokers.simulation import BrokerTotals
+    from palio.sim.kernel.verdicts import RunSummary
 
-    chosen = () if faults == "none" else tuple(part.strip() for part in faults.split(","))
-    settings = BrokerSettings(brokers, topology, operations, chosen, routing)
-    if seed is not None:
-        _replay(settings, seed, as_json)
+    if scenario is not None:
+        replay_scenario(BROKERS, scenario)
         return
-    wanted = range(first, first + seeds)
-    summary = BrokerSummary()
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+    settings = BrokerSettings(brokers, topology, operations, chosen_faults(faults), routing)
+    wanted = chosen_seeds(seeds, first, seed)
+    summary = RunSummary(BrokerTotals())
+    if seed is not None and not as_json:
+        verdict, lines = BROKERS.traced(draw(settings, seed))
+        print("\n".join(lines))
+        verdicts = iter([verdict])
+    else:
         verdicts = judge_all(settings, wanted, processes=processes)
-        for verdict in bar.track(verdicts, total=len(wanted), description="simulating"):
-            summary.add(verdict)
-            if verdict.kind is not None or not brief:
-                _print_verdict(verdict, as_json)
-            if verdict.kind is not None:
-                print(f"palio: see it with `{_command(settings, verdict.seed)}`", file=sys.stderr)
+    for verdict in tracked(verdicts, wanted):
+        summary.add(verdict)
+        if verdict.kind is not None or not brief:
+            _print_verdict(verdict, as_json)
     _print_summary(summary, as_json)
     if summary.failed:
+        print_failure(BROKERS, partial(draw, settings), summary.failed[0], "sim-brokers", as_json)
         raise typer.Exit(NO)
 
 
-def _command(settings: BrokerSettings, seed: int) -> str:
-    """What replays a seed."""
-    return (
-        f"palio sim-brokers --brokers {settings.brokers} --topology {settings.topology} "
-        f"--routing {settings.routing} --operations {settings.operations} "
-        f"--faults {','.join(settings.faults) or 'none'} --seed {seed}"
-    )
-
-
-def _replay(settings: BrokerSettings, seed: int, as_json: bool) -> None:
-    """Everything that happened in one seed, the verdict last."""
-    from palio.sim.brokers.workload import draw
-    from palio.sim.brokers.world import traced
-
-    verdict, lines = traced(draw(settings, seed))
-    if not as_json:
-        print("\n".join(lines))
-    _print_verdict(verdict, as_json)
-    if verdict.kind is not None:
-        raise typer.Exit(NO)
-
-
-def _print_verdict(verdict: BrokerVerdict, as_json: bool) -> None:
-    from palio.sim.brokers.runs import row
-
+def _print_verdict(verdict: RunVerdict[BrokerTotals], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(row(verdict)), flush=True)
+        print_json(verdict.row())
         return
     totals = verdict.totals
     print(
@@ -106,9 +94,9 @@ def _print_verdict(verdict: BrokerVerdict, as_json: bool) -> None:
         print(f"  {verdict.text}")
 
 
-def _print_summary(summary: BrokerSummary, as_json: bool) -> None:
+def _print_summary(summary: RunSummary[BrokerTotals], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(summary.row()))
+        print_json(summary.row())
         return
     totals = summary.totals
     print(

@@ -12,11 +12,12 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from palio.cli.application import _announce_compiling, app
+from palio.cli.application import app
+from palio.cli.feedback import announce_compiling
 from palio.errors import PalioError
 
 if TYPE_CHECKING:
-    from palio.lab.runner import Tell
+    from palio.lab.reproduce.runner import Tell
 
 lab = typer.Typer(
     help="Run experiments and redraw the papers' figures from their results.", no_args_is_help=True
@@ -31,7 +32,7 @@ Out = Annotated[Path, typer.Option(help="The directory of the results.")]
 @lab.command("list")
 def list_experiments() -> None:
     """Show the experiments, and how many points each has."""
-    from palio.lab.experiments import all_points, experiment, experiments
+    from palio.lab.reproduce.catalogue import all_points, experiment, experiments
 
     print(f"{'id':18}{'points at 0.1':>15}{'at 1':>7}  title")
     for id, module in experiments().items():
@@ -55,10 +56,10 @@ def run(
     seed: Annotated[int, typer.Option(min=0, help="The seed of all randomness.")] = 1,
 ) -> None:
     """Run experiments as Spark jobs; points that are finished in the directory are not run again."""
-    from palio.lab import runner
+    from palio.lab.reproduce import runner
 
     chosen = _chosen(ids, every)
-    _announce_compiling()
+    announce_compiling()
     with _bar() as tell:
         ran = runner.run(chosen, scale=scale, out=out, master=master, seed=seed, tell=tell)
     new = ran.points - ran.finished_before
@@ -78,7 +79,7 @@ def scaling(
     ] = None,
 ) -> None:
     """Run the same experiments on several masters, by default local[1] and local[2]: the ratio."""
-    from palio.lab import runner
+    from palio.lab.reproduce import runner
 
     chosen = masters or ["local[1]", "local[2]"]
     with _bar() as tell:
@@ -97,14 +98,14 @@ def report(
     ] = None,
 ) -> None:
     """Write one HTML page with every plot, its settings, and the papers' claims with verdicts."""
-    from palio.lab import report as lab_report
+    from palio.lab.reproduce import report as lab_report
 
     written = lab_report.write(folder, to or folder)
     print(f"{written.page}: {written.summary}")
 
 
 def _chosen(ids: list[str] | None, every: bool) -> list[str]:
-    from palio.lab.experiments import experiment, experiments
+    from palio.lab.reproduce.catalogue import experiment, experiments
 
     if bool(ids) == every:
         raise PalioError("name experiments, or all of them with --all; `palio lab list` shows them")

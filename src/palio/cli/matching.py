@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-from palio.cli.application import _announce_compiling, _pair, _progress, app
+from palio.cli.application import app
+from palio.cli.assignments import types_of
+from palio.cli.feedback import announce_compiling, tracked
 from palio.errors import PalioError
 
 
@@ -28,18 +30,18 @@ def match(
     ] = False,
 ) -> None:
     """Tell which interfaces each message goes to, as JSON lines."""
-    from palio.matching import files
+    from palio.matching import input_files
     from palio.matching.table import ForwardingTable
 
-    chosen = dict(_pair(entry) for entry in types or [])
-    entries = list(files.read_predicates(predicates))
+    chosen = types_of(types)
+    entries = list(input_files.read_predicates(predicates))
     # Kernels are compiled at their first use, which is not worth it for a handful of predicates.
     few = len(entries) <= 100
     if not few:
-        _announce_compiling()
+        announce_compiling()
     table = ForwardingTable.compile(entries, "naive" if few else "pivot")
-    rows = files.read_messages(messages, chosen)
-    for row, message in enumerate(_progress(rows, "matching", files.count_rows(messages))):
+    rows = input_files.read_messages(messages, chosen)
+    for row, message in enumerate(tracked(rows, "matching", input_files.count_rows(messages))):
         interfaces = table.forward(message)
         if interfaces or all_rows:
             line: dict[str, object] = {"row": row, "interfaces": interfaces}
@@ -51,9 +53,9 @@ def match(
 @app.command()
 def warm() -> None:
     """Compile the kernels now, so that no other command has to: after installing, in an image."""
-    from palio.net import kernels
+    from palio.net.broker import kernels
 
-    _announce_compiling()
+    announce_compiling()
     kernels.load()
 
 
@@ -77,24 +79,27 @@ def stats(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Tell what a table holds and what a message costs it: why it is slow."""
-    from palio.matching import files
+    from palio.matching import input_files
     from palio.matching.table import ForwardingTable
 
     if (predicates is None) == (table is None):
         raise PalioError("palio stats takes --predicates or --table, one of them")
     if table is not None and (by_sample or reduced):
-        raise PalioError("--by-sample and --reduce are for --predicates; a table is compiled")
+        raise PalioError(
+            "--by-sample and --reduce are for --predicates",
+            remedy="a saved table is compiled already",
+        )
     if by_sample and sample is None:
         raise PalioError("--by-sample needs messages: --sample FILE")
-    chosen = dict(_pair(entry) for entry in types or [])
-    messages = None if sample is None else list(files.read_messages(sample, chosen))
+    chosen = types_of(types)
+    messages = None if sample is None else list(input_files.read_messages(sample, chosen))
     if table is not None:
         made = ForwardingTable.load(table)
     else:
         assert predicates is not None
-        entries = files.read_predicates(predicates)
+        entries = input_files.read_predicates(predicates)
         made = ForwardingTable.compile(
             entries, sample=messages if by_sample else None, reduce=reduced
         )
-    found = made.stats(messages)
-    print(json.dumps(found.row(), ensure_ascii=False) if as_json else found)
+    statistics = made.stats(messages)
+    print(json.dumps(statistics.row(), ensure_ascii=False) if as_json else statistics)

@@ -9,19 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from palio.cli.application import _announce_compiling, app
-from palio.cli.connecting import (
-    URL,
-    Authority,
-    Certificate,
-    Key,
-    Token,
-    Url,
-    Wait,
-    Way,
-    run,
-    say,
-)
+from palio.cli.application import LEASE_LOST, app
+from palio.cli.connection import ConnectionOptions, with_connection
+from palio.cli.feedback import announce_compiling, say
+from palio.cli.running import run
 from palio.errors import PalioError
 
 if TYPE_CHECKING:
@@ -38,7 +29,14 @@ def broker(
     config: Annotated[Path | None, typer.Option(help="The configuration, a TOML file.")] = None,
     init: Annotated[bool, typer.Option("--init", help="Print an example configuration.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Only check the configuration, and say what is odd.")
+        bool,
+        typer.Option("--check", help="Only check whether it would start, and say what is odd."),
+    ] = False,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair", help="Save what can be read of damaged data, and say what is lost."
+        ),
     ] = False,
     log: Annotated[str, typer.Option(help="Lines for people or for machines: human, json.")] = (
         "human"
@@ -53,53 +51,91 @@ def broker(
     `palio broker --init > broker.toml` makes a configuration to begin with.
     """
     from palio.net import config as configuration
-    from palio.net import logs
+    from palio.net.monitoring import logs
 
     if init:
         print(configuration.example(), end="")
         return
     if config is None:
         raise PalioError(
-            "palio broker takes --config FILE; `palio broker --init > broker.toml` makes one"
+            "palio broker takes --config FILE",
+            remedy="`palio broker --init > broker.toml` makes one",
         )
     if log not in logs.FORMS:
         raise PalioError(f"--log is {' or '.join(logs.FORMS)}, not {log!r}")
     if level not in _LEVELS:
         raise PalioError(f"--level is one of {', '.join(_LEVELS)}, not {level!r}")
     settings = configuration.read(config)
+    from palio.net.broker import kernels, preflight, server
+
     if check:
-        for warning in settings.warnings():
+        for warning in preflight.check(settings):
             print(warning)
         print(f"{config}: broker {settings.name} on {settings.listen}")
         return
-    from palio.net import kernels, server
-    from palio.net.broker import hosted
+    if repair:
+        for line in preflight.repair(settings):
+            print(line)
+        return
+    from palio.net.storage.store import LeaseLost
 
     logs.start(log, getattr(logging, level.upper()))
     kernels.prepare()
-    server.run(settings, hosted, until_eof=until_eof)
+    try:
+        server.run(settings, until_eof=until_eof)
+    except LeaseLost as error:
+        say(f"palio: {error}")
+        raise typer.Exit(LEASE_LOST) from None
+
+
+Configuration = Annotated[Path, typer.Option("--config", help="The configuration of the broker.")]
+
+
+@app.command()
+def backup(
+    config: Configuration,
+    to: Annotated[Path, typer.Option(help="A new file.")],
+) -> None:
+    """Write all that a broker stores into one file. The broker may run meanwhile."""
+    from palio.net import config as configuration
+    from palio.net.storage.backups import back_up
+
+    count = back_up(configuration.read(config), to)
+    print(f"{to}: {count:,} entries, {to.stat().st_size:,} bytes")
+
+
+@app.command()
+def restore(
+    config: Configuration,
+    source: Annotated[Path, typer.Option("--from", help="A file of `palio backup`.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="In the place of what the store holds.")
+    ] = False,
+) -> None:
+    """Fill the store of a broker that does not run from a backup."""
+    from palio.net import config as configuration
+    from palio.net.storage import backups
+
+    settings = configuration.read(config)
+    count = backups.restore(settings, source, force=force)
+    print(f"{settings.name}: {count:,} entries restored from {source}")
 
 
 # ---- the map
 
 
 @app.command()
+@with_connection
 def topology(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a broker.")] = False,
-    url: Url = URL,
-    token: Token = None,
-    authority: Authority = None,
-    certificate: Certificate = None,
-    key: Key = None,
-    wait: Wait = 0.0,
+    *,
+    connection: ConnectionOptions,
 ) -> None:
     """Draw the network as a broker sees it. The broker has a star; a question mark: unreachable."""
     from palio.net import picture
 
-    way = Way(url, token, authority, certificate, key, wait)
-
     async def show() -> None:
-        async with way.client() as client:
+        async with connection.client() as client:
             places, here = await client.topology(), client.broker
         if not as_json:
             print(picture.draw(places, here))
@@ -118,50 +154,42 @@ def topology(
 
 
 @app.command()
+@with_connection
 def forget(
     broker: Annotated[str, typer.Argument(help="The name of a broker that is away.")],
-    url: Url = URL,
-    token: Token = None,
-    authority: Authority = None,
-    certificate: Certificate = None,
-    key: Key = None,
-    wait: Wait = 0.0,
+    *,
+    connection: ConnectionOptions,
 ) -> None:
     """Say that a broker is gone for good: nothing waits for its subscriptions any more."""
-    way = Way(url, token, authority, certificate, key, wait)
 
-    async def say() -> None:
-        async with way.client() as client:
+    async def ask() -> None:
+        async with connection.client() as client:
             await client.forget(broker)
         print(f"{broker} is forgotten: its durable subscriptions have ended")
 
-    run(say())
+    run(ask())
 
 
 @app.command()
+@with_connection
 def explain(
     message: Annotated[str, typer.Argument(help="The attributes, as a JSON object.")],
     subscription: Annotated[
         str, typer.Option(help="Why does it reach this one, or not? A durable name.")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a hop.")] = False,
-    url: Url = URL,
-    token: Token = None,
-    authority: Authority = None,
-    certificate: Certificate = None,
-    key: Key = None,
-    wait: Wait = 0.0,
+    *,
+    connection: ConnectionOptions,
 ) -> None:
     """Tell where a message would go if it were published at this broker, hop by hop, and why."""
     from palio.model.message import Message
     from palio.net import explanations
 
-    way = Way(url, token, authority, certificate, key, wait)
-    found = Message.from_json(message)
+    attributes = Message.from_json(message)
 
     async def ask() -> None:
-        async with way.client() as client:
-            explained = await client.explain(found, subscription)
+        async with connection.client() as client:
+            explained = await client.explain(attributes, subscription)
         if not as_json:
             print("\n".join(explanations.lines(explained, subscription)))
             return
@@ -192,14 +220,12 @@ def cluster_up(
     tls: Annotated[bool, typer.Option("--tls", help="With certificates made for it.")] = False,
 ) -> None:
     """Start a network of brokers on this machine, and stop it with Ctrl-C."""
-    from palio.matching import warmup
     from palio.net.cluster import local_cluster
 
     made = local_cluster(
         brokers, topology, chords=chords, routing=routing, port=port, data=data, tls=tls
     )
-    if warmup.waiting() is not None:
-        _announce_compiling()
+    announce_compiling()
 
     async def stay() -> None:
         say(f"palio: starting {brokers} brokers")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from palio.cli.application import NO, _pair, app
+from palio.cli.application import NO, app
+from palio.cli.assignments import types_of
 
 
 class Notation(StrEnum):
@@ -69,7 +70,7 @@ def covers(
     from palio.model.language import parse as parse_sql
 
     wide, narrow = parse_sql(a), parse_sql(b)
-    schema = dict(_pair(entry) for entry in types or [])
+    schema = types_of(types)
     try:
         answer = covering.covers(wide, narrow, exact=True, schema=schema)
         decided = "decided exactly"

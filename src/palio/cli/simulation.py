@@ -1,22 +1,26 @@
-"""The simulator on the command line: seeds, verdicts, and the scenario of a failure."""
+"""The simulator of routers on the command line: seeds, verdicts, and the scenario of a failure."""
 
 from __future__ import annotations
 
-import json
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from palio.cli.application import NO, app
+from palio.cli.simulation_runs import (
+    chosen_faults,
+    chosen_seeds,
+    print_failure,
+    print_json,
+    replay_scenario,
+    tracked,
+)
 from palio.errors import PalioError
 
 if TYPE_CHECKING:
-    from palio.sim.runs import Outcome, Summary
-    from palio.sim.workload import Settings
+    from palio.sim.routers.runs import RouterOutcome, RouterSummary
 
 
 @app.command()
@@ -57,58 +61,43 @@ def sim(
 ) -> None:
     """Run routers in a simulated network with faults, and check all they do.
 
-    Exit code 0: every checker is content; 1: a seed fails.
+    Exit code 0: no check failed; 1: a seed fails.
     """
-    from palio.sim.runs import Summary, judge_all
-    from palio.sim.workload import Settings
+    from palio.sim.routers.drawing import RouterSettings, draw
+    from palio.sim.routers.runs import ROUTERS, RouterSummary, judge_all
 
     if scenario is not None:
-        _replay(scenario)
+        replay_scenario(ROUTERS, scenario)
         return
-    chosen = () if faults == "none" else tuple(part.strip() for part in faults.split(","))
     if delegation not in ("on", "off"):
         raise PalioError(f"--delegation is on or off, not {delegation!r}")
-    settings = Settings(
+    settings = RouterSettings(
         routers,
         topology,
         operations,
-        chosen,
+        chosen_faults(faults),
         routing,
         advertisements,
         patterns,
         delegation=delegation == "on",
     )
-    wanted = range(first, first + seeds) if seed is None else range(seed, seed + 1)
-    summary, failure = Summary(), None
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        outcomes = judge_all(settings, wanted, compare=compare, processes=processes)
-        for outcome in bar.track(outcomes, total=len(wanted), description="simulating"):
-            summary.add(outcome)
-            failed = outcome.verdict.kind is not None
-            if failed and failure is None:
-                failure = outcome
-            if failed or not brief:
-                _print_outcome(outcome, as_json)
+    wanted = chosen_seeds(seeds, first, seed)
+    summary = RouterSummary()
+    outcomes = judge_all(settings, wanted, compare=compare, processes=processes)
+    for outcome in tracked(outcomes, wanted):
+        summary.add_outcome(outcome)
+        if outcome.verdict.kind is not None or not brief:
+            _print_outcome(outcome, as_json)
     _print_summary(summary, as_json)
-    if failure is not None:
-        _print_failure(settings, failure.verdict.seed, as_json)
+    if summary.failed:
+        print_failure(ROUTERS, partial(draw, settings), summary.failed[0], "sim", as_json)
         raise typer.Exit(NO)
 
 
-def _replay(path: Path) -> None:
-    from palio.sim import scenario
-    from palio.sim.world import traced
-
-    verdict, lines = traced(scenario.read(path))
-    print("\n".join([*lines, verdict.text]))
-    if verdict.kind is not None:
-        raise typer.Exit(NO)
-
-
-def _print_outcome(outcome: Outcome, as_json: bool) -> None:
+def _print_outcome(outcome: RouterOutcome, as_json: bool) -> None:
     verdict = outcome.verdict
     if as_json:
-        print(json.dumps(outcome.row()), flush=True)
+        print_json(outcome.row())
         return
     totals = verdict.totals
     print(
@@ -121,9 +110,9 @@ def _print_outcome(outcome: Outcome, as_json: bool) -> None:
         print(f"  {verdict.text}")
 
 
-def _print_summary(summary: Summary, as_json: bool) -> None:
+def _print_summary(summary: RouterSummary, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(summary.row()))
+        print_json(summary.row())
         return
     totals, plain = summary.totals, summary.plain
     print(
@@ -147,24 +136,3 @@ def _print_summary(summary: Summary, as_json: bool) -> None:
             f"delegation saved {before - totals.messages:,} of the {before:,} messages that are "
             f"forwarded without it ({(before - totals.messages) / before:.0%})"
         )
-
-
-def _print_failure(settings: Settings, seed: int, as_json: bool) -> None:
-    """The short scenario of a failure, and how to see it again."""
-    from palio.sim.runs import shrunk
-    from palio.sim.workload import draw
-
-    print(f"palio: shrinking seed {seed}", file=sys.stderr, flush=True)
-    try:
-        text = str(shrunk(draw(settings, seed)))
-    except PalioError as error:
-        raise PalioError(f"seed {seed} failed, but not when it was run again: {error}") from None
-    if as_json:
-        print(json.dumps({"seed": seed, "scenario": text}))
-        return
-    print(f"\n{text}")
-    print(
-        f"This is what is left of seed {seed}. Save it to a file and replay it with "
-        f"`palio sim --scenario FILE`; the whole seed replays with the same options and "
-        f"`--seed {seed}`."
-    )

@@ -10,7 +10,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from palio.cli.application import _announce_compiling, _pair, app
+from palio.cli.application import app
+from palio.cli.assignments import types_of
+from palio.cli.feedback import announce_compiling
 from palio.errors import PalioError
 
 
@@ -29,7 +31,7 @@ class Invalid(StrEnum):
     NULL = "null"
 
 
-class Output(StrEnum):
+class OutputRows(StrEnum):
     """What a row of the output is."""
 
     PAIRS = "pairs"
@@ -57,8 +59,8 @@ def route(
         Path | None, typer.Option(help="Write rows that are no predicates here, and go on.")
     ] = None,
     output: Annotated[
-        Output, typer.Option(help="A row for each message and interface, or for each message.")
-    ] = Output.PAIRS,
+        OutputRows, typer.Option(help="A row for each message and interface, or for each message.")
+    ] = OutputRows.PAIRS,
     invalid: Annotated[
         Invalid, typer.Option(help="A row that is no message: stop, or give it no interfaces.")
     ] = Invalid.ERROR,
@@ -80,7 +82,9 @@ def route(
     from palio.spark import terminal
 
     if once and not stream:
-        raise PalioError("--once is for streams: --stream --once; without --stream all is once")
+        raise PalioError(
+            "--once is for streams: --stream --once", remedy="without --stream all is once"
+        )
     job = spark_route.Job(
         messages=messages,
         out=out,
@@ -93,11 +97,11 @@ def route(
         format=format,
         write=write,
         by_interface=by_interface,
-        types=dict(_pair(entry) for entry in types or []),
+        types=types_of(types),
         files_per_batch=files_per_batch,
     )
     with terminal.StreamBar(Console(stderr=True)) as bar:
-        summary = spark_route.run(job, master, stream=stream, once=once, bar=bar)
+        summary = spark_route.run(job, master, stream=stream, once=once, watcher=bar)
     if as_json:
         print(json.dumps(summary.row(), ensure_ascii=False))
     else:
@@ -116,7 +120,7 @@ def demo(
     embedded: Annotated[bool, typer.Option(help="In this process, without Spark.")] = False,
 ) -> None:
     """Route a year of real flights to subscriptions and show what went where."""
-    from palio.lab import demo as lab_demo
+    from palio.lab.demo import start as lab_demo
 
-    _announce_compiling()
+    announce_compiling()
     lab_demo.run(Console(), subscriptions, messages, out=out, embedded=embedded)

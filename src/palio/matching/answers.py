@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from palio.matching.columns import Ints
+from palio.matching.encode.columns import Ints
 
 SMALL_MAX = 2**31 - 1  # the largest offset that Arrow's small types hold
 

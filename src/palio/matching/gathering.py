@@ -13,7 +13,7 @@ import threading
 
 import numpy as np
 
-from palio.matching.columns import Ints
+from palio.matching.encode.columns import Ints
 
 _ROOM = 1 << 18  # matches of a buffer beyond one row
 _buffers = threading.local()

@@ -70,9 +70,15 @@ def is_kept(kernel: Any) -> bool:
 
 
 @cache  # once a process: the sources do not change under it
+def newest_source() -> float:
+    """When a file that kernels may be made of changed last: any of matching, in every folder."""
+    return max(path.stat().st_mtime for path in Path(__file__).parent.rglob("*.py"))
+
+
+@cache  # once a process and folder
 def discard_stale(folder: Path) -> None:
     """Remove compiled kernels that are older than any source they may be made of."""
-    changed = max(path.stat().st_mtime for path in Path(__file__).parent.glob("*.py"))
+    changed = newest_source()
     for index in folder.glob("*kernels.*.nbi"):
         with contextlib.suppress(OSError):  # another process may be at it too
             if index.stat().st_mtime < changed:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from palio.matching.columns import Columns, Ints
-from palio.matching.decoding import column_predicates
+from palio.matching.encode.columns import ConstraintColumns, Ints, from_predicates
+from palio.matching.encode.decoding import column_predicates
+from palio.matching.statistics import Reduction, Stats, no_statistics
 from palio.model import notation
 from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
@@ -20,8 +21,14 @@ from palio.model.values import Value
 class NaiveEngine:
     """Predicates in order; a match is a position in that order."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: ConstraintColumns) -> None:
         self._predicates = tuple(column_predicates(columns))
+
+    def columns(self, interfaces: Any) -> ConstraintColumns:
+        return from_predicates(zip(map(str, interfaces), self._predicates, strict=True))
+
+    def stats(self, sample: Any, reduction: Reduction | None) -> Stats:
+        raise no_statistics("naive")
 
     def predicates(self, interfaces: Iterable[int]) -> Iterator[Predicate]:
         return (self._predicates[i] for i in interfaces)

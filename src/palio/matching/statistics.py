@@ -1,45 +1,24 @@
-"""What a table holds and why it is slow: sizes, pivots, and what a message is expected to touch.
+"""The statistics of a table: values, and their text as people read it.
 
-Everything comes out of the compiled arrays, so a mapped table tells as much as a fresh one. A
-filter costs a message something when the key that it is filed under is hit:
+A filter costs a message something when the key that it is filed under is hit:
 
     candidates    filters of several constraints under the keys that a message hits
     taken         filters of one constraint there: they match without a look
     checks        constraints judged until the candidates are decided
 
-How often a key is hit is counted on a sample of messages where there is one, and guessed from the
-predicates otherwise (`likelihood`). That the constraints of a filter hold independently of each
-other is assumed for the checks.
+`pivot/measuring.py` computes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from palio.matching import codes
-from palio.matching.arrays import Pivots
-from palio.matching.columns import Ints, Sets
-from palio.matching.crowds import grouped
-from palio.matching.likelihood import Constraints, guess
-
-if TYPE_CHECKING:
-    from palio.matching.engines import PivotEngine
-    from palio.matching.sample import Sample
+from palio.errors import InvalidPredicate
 
 ALWAYS = "(always)"  # shown as the name of filters without a constraint
-_COSTLY = 10  # names that are shown
-_OPS = {code: op.value for op, code in codes.OP.items()}
-_PARTS = {
-    "keys": ("directory_at", "kind", "domain", "keys_at", "keys", "missing", "missing_name"),
-    "alone": ("alone_at", "alone"),
-    "candidates": ("entries_at", "entries"),
-    "further constraints": ("rest",),
-    "sets": ("set_at", "set_split", "set_keys"),
-}
+_PIVOTS = 10  # lines of pivots that are shown; all are in `Stats.pivots`
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +73,7 @@ class Stats:
     matches: float | None  # interfaces per message, known of a sample only
     pivots: Sequence[PivotStats]
     costly: Sequence[NameCost]
-    crowded: int  # keys whose filters lie in groups; see `crowds`
+    hot_keys: int  # keys whose filters lie in groups
     grouped: int  # filters in groups
     reduction: Reduction | None = None
 
@@ -103,174 +82,97 @@ class Stats:
         return asdict(self)
 
     def __str__(self) -> str:
-        from palio.matching.statistics_text import text
-
-        return text(self)
+        return _text(self)
 
 
-def measure(
-    engine: PivotEngine, sample: Sample | None, reduction: Reduction | None = None
-) -> Stats:
-    """The statistics of a pivot engine: counted on the sample, or guessed."""
-    pivots = engine.pivots
-    name, kind = _directories(pivots)
-    of_key = np.repeat(np.arange(len(kind)), np.diff(pivots.keys_at))
-    alone, entries = np.diff(pivots.alone_at), np.diff(pivots.entries_at)
-    stored = _stored(pivots, name[of_key], kind[of_key], pivots.domain[of_key], len(engine.names))
-    hit, inline = _chances(stored, alone + entries, sample)
-    judged = np.concatenate([[0.0], np.cumsum(_judged(pivots, inline))])
-    checks = hit * (judged[pivots.entries_at[1:]] - judged[pivots.entries_at[:-1]])
-    found = _pivots(engine.names, name, kind, of_key, (alone, entries, hit, checks))
-    bytes_by_part = _bytes(engine)
-    weak = _filed_under_presence(pivots, name[of_key], kind[of_key])
-    bare = int((alone + entries)[name[of_key] < 0].sum())
-    matches = None
-    if sample is not None and sample.messages:
-        matches = len(engine.match_batch(sample.batch, ordered=False)[1]) / sample.messages
-    return Stats(
-        interfaces=engine.interfaces,
-        filters=int(alone.sum() + entries.sum()),
-        alone=int(alone.sum()),
-        constraints=len(pivots.alone) + 2 * len(pivots.entries) + len(pivots.rest) - weak - bare,
-        names=len(engine.names),
-        strings=len(engine.strings.begin) - 1,
-        bytes=sum(bytes_by_part.values()),
-        bytes_by_part=bytes_by_part,
-        sampled=sample.messages if sample is not None else 0,
-        candidates=float((hit * entries).sum()),
-        taken=float((hit * alone).sum()),
-        checks=float(checks.sum()),
-        matches=matches,
-        pivots=found,
-        costly=_costly(found),
-        crowded=len(engine.crowds.key),
-        grouped=grouped(engine.walked, engine.crowds),
-        reduction=reduction,
+def no_statistics(engine: str) -> InvalidPredicate:
+    """The error of an engine that measures nothing."""
+    return InvalidPredicate(
+        f"the engine {engine!r} has no statistics; only tables of the engine pivot have them"
     )
 
 
-def _directories(pivots: Pivots) -> tuple[Ints, Ints]:
-    """The name, -1 for TRUE, and the kind of each directory."""
-    name = np.searchsorted(pivots.directory_at, np.arange(len(pivots.kind)), side="right") - 1
-    name[pivots.always] = -1
-    return name, pivots.kind
+def _text(stats: Stats) -> str:
+    """Sizes, what a message costs, and where that comes from."""
+    return "\n".join([*_sizes(stats), "", *_cost(stats), "", *_names(stats), "", *_pivots(stats)])
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """Constraints out of pivots: the keys, and what is verified (entries, then rest)."""
-
-    keys: Constraints
-    inline: Constraints
-
-
-def _stored(pivots: Pivots, name: Ints, kind: Ints, domain: Ints, names: int) -> _Stored:
-    sets = Sets(pivots.set_at, pivots.set_split, pivots.set_keys)
-    packed = np.concatenate([pivots.entries[:, 2:], pivots.rest])
-    head = packed[:, 0].astype(np.int64)
-    key = packed[:, 2].astype(np.int64) << 32 | (packed[:, 1].astype(np.int64) & 0xFFFFFFFF)
-    inline = Constraints(
-        head >> codes.NAME_SHIFT,
-        (head >> codes.OP_SHIFT) & 15,
-        (head >> codes.DOMAIN_SHIFT) & 7,
-        key,
-        sets,
-        names,
+def _sizes(stats: Stats) -> Iterable[str]:
+    yield (
+        f"{stats.interfaces:,} interfaces, {stats.filters:,} filters ({stats.alone:,} of one "
+        f"constraint), {stats.constraints:,} constraints, {stats.names:,} names, "
+        f"{stats.strings:,} strings"
     )
-    return _Stored(Constraints(name, kind, domain, pivots.keys, sets, names), inline)
-
-
-def _chances(stored: _Stored, filters: Ints, sample: Sample | None) -> tuple[Ints, Ints]:
-    """How likely each key is hit, and each inline constraint holds."""
-    keys, inline = stored.keys, stored.inline
-    if sample is not None and sample.messages:
-        return sample.hits(keys) / sample.messages, sample.hits(inline) / sample.messages
-    # A key stands for as many constraints as filters lie under it, and for one at least.
-    times = np.maximum(1, filters)
-    guessed = guess(
-        Constraints(
-            np.concatenate([np.repeat(keys.name, times), inline.name]),
-            np.concatenate([np.repeat(keys.op, times), inline.op]),
-            np.concatenate([np.repeat(keys.domain, times), inline.domain]),
-            np.concatenate([np.repeat(keys.key, times), inline.key]),
-            keys.sets,
-            keys.names,
+    parts = ", ".join(
+        f"{part} {_amount(size)}" for part, size in stats.bytes_by_part.items() if size
+    )
+    yield f"{_amount(stats.bytes)}: {parts}"
+    if stats.hot_keys:
+        yield (
+            f"hot keys: {stats.hot_keys:,}, with {stats.grouped:,} filters in groups by their "
+            "second constraint"
         )
-    )
-    first = np.cumsum(times) - times
-    return guessed[first], guessed[int(times.sum()) :]
-
-
-def _judged(pivots: Pivots, inline: Ints) -> Ints:
-    """How many constraints of each candidate are judged: the next only while all before it hold."""
-    entries, rest = pivots.entries, pivots.rest
-    first, further = inline[: len(entries)], inline[len(entries) :]
-    last = (rest[:, 0] & 1) == 1
-    begin = np.concatenate([[0], np.flatnonzero(last) + 1])[:-1]  # of the runs of `rest`
-    size = np.diff(np.append(begin, len(rest)))
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(further, 1e-12)))])
-    reached = np.exp(logs[:-1] - np.repeat(logs[begin], size))  # all before it in its run hold
-    total = np.concatenate([[0.0], np.cumsum(reached)])
-    ends = begin + size
-    runs = np.zeros(len(rest) + 1)
-    runs[begin] = total[ends] - total[begin]
-    more = (entries[:, 2] & 1) == 0
-    return 1.0 + np.where(more, first * runs[np.where(more, entries[:, 1], 0)], 0.0)
-
-
-def _filed_under_presence(pivots: Pivots, name: Ints, kind: Ints) -> int:
-    """How many filters lie under the presence of a name for a weak constraint on it."""
-    per_key = np.diff(pivots.entries_at)
-    head = pivots.entries[:, 2]
-    op = (head >> codes.OP_SHIFT) & 15
-    weak = (np.repeat(kind, per_key) == codes.ANY) & np.isin(op, codes.KEPT_INLINE)
-    return int((weak & (np.repeat(name, per_key) == head >> codes.NAME_SHIFT)).sum())
-
-
-def _pivots(
-    names: list[str],
-    name: Ints,
-    kind: Ints,
-    of_key: Ints,
-    counted: tuple[Ints, Ints, Ints, Ints],
-) -> tuple[PivotStats, ...]:
-    """Sums for each name and operator, the costliest first."""
-    alone, entries, hit, checks = counted
-    group, which = np.unique(name * 16 + kind, return_inverse=True)
-    sums = [
-        np.bincount(which[of_key], weights=weights, minlength=len(group))
-        for weights in (np.ones(len(hit)), alone + entries, hit * entries, hit * alone, checks)
-    ]
-    found = [
-        PivotStats(
-            names[code >> 4] if code >= 0 else ALWAYS,
-            _OPS[code & 15] if code >= 0 else "",
-            int(keys),
-            int(filters),
-            *(float(x) for x in costs),
+    if stats.reduction is not None:
+        r = stats.reduction
+        yield (
+            f"reduced from {r.filters_before:,} filters to {r.filters:,}, "
+            f"from {r.constraints_before:,} constraints to {r.constraints:,}"
         )
-        for code, keys, filters, *costs in zip(group.tolist(), *sums, strict=True)
+
+
+def _cost(stats: Stats) -> Iterable[str]:
+    how = f"counted on {stats.sampled:,} messages" if stats.sampled else "guessed"
+    yield f"a message ({how}):"
+    yield f"  {_figure(stats.taken)} filters of one constraint taken"
+    yield f"  {_figure(stats.candidates)} candidates verified, by {_figure(stats.checks)} checks"
+    if stats.matches is not None:
+        yield f"  {_figure(stats.matches)} interfaces matched"
+
+
+def _names(stats: Stats) -> Iterable[str]:
+    rows = [
+        (c.name, f"{c.share:.0%}", _figure(c.checks), _figure(c.candidates)) for c in stats.costly
     ]
-    return tuple(sorted(found, key=lambda p: (-p.checks, -p.filters, p.name, p.op)))
+    return _columns(("costly name", "share", "checks", "candidates"), rows)
 
 
-def _costly(pivots: Sequence[PivotStats]) -> tuple[NameCost, ...]:
-    """The names whose filters cost most."""
-    candidates: dict[str, float] = {}
-    checks: dict[str, float] = {}
-    for p in pivots:
-        candidates[p.name] = candidates.get(p.name, 0.0) + p.candidates
-        checks[p.name] = checks.get(p.name, 0.0) + p.checks
-    whole = sum(checks.values()) or 1.0
-    names = sorted((n for n in checks if checks[n] > 0), key=lambda n: (-checks[n], n))
-    return tuple(NameCost(n, candidates[n], checks[n], checks[n] / whole) for n in names[:_COSTLY])
+def _pivots(stats: Stats) -> Iterable[str]:
+    rows = [
+        (
+            p.name,
+            p.op,
+            f"{p.filters:,}",
+            f"{p.keys:,}",
+            _figure(p.checks),
+            _figure(p.candidates),
+            _figure(p.taken),
+        )
+        for p in stats.pivots[:_PIVOTS]
+    ]
+    heads = ("filed under", "op", "filters", "keys", "checks", "candidates", "taken")
+    yield from _columns(heads, rows, left=2)
+    if len(stats.pivots) > _PIVOTS:
+        yield f"... and {len(stats.pivots) - _PIVOTS:,} more"
 
 
-def _bytes(engine: PivotEngine) -> dict[str, int]:
-    found = {
-        part: sum(getattr(engine.pivots, field).nbytes for field in fields)
-        for part, fields in _PARTS.items()
-    }
-    found["strings"] = sum(array.nbytes for array in engine.strings)
-    found["others"] = engine.nbytes - sum(found.values())
-    return found
+def _columns(heads: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> Iterable[str]:
+    """Aligned columns; the first ones to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    for row in (heads, *rows):
+        cells = (
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(cells).rstrip()
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _amount(size: int) -> str:
+    """Bytes as people say them."""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size} B"

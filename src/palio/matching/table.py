@@ -19,38 +19,42 @@ import pyarrow as pa
 
 from palio.errors import InvalidPredicate, InvalidValue
 from palio.matching import answers
-from palio.matching.columns import Columns, Ints, from_predicates
-from palio.matching.constraint_rows import from_constraint_rows
-from palio.matching.versions import Names, Roster, string_array
-from palio.model.explanation import Explanation, explain
+from palio.matching.encode.columns import ConstraintColumns, Ints, from_predicates
+from palio.matching.encode.constraint_rows import from_constraint_rows
+from palio.matching.versions.interface_names import InterfaceNames, string_array
+from palio.matching.versions.roster import Roster
 from palio.model.language import parse
 from palio.model.message import Message, as_message
-from palio.model.predicate import Predicate
+from palio.model.predicate import Explanation, Predicate
 
 if TYPE_CHECKING:
-    from palio.matching.engines import Engine
+    from palio.matching.engine import Engine
+    from palio.matching.pivot.engine import PivotEngine
     from palio.matching.statistics import Reduction, Stats
-    from palio.matching.updates import UpdatedEngine
+    from palio.matching.versions.updates import UpdatedEngine
 
 Entries: TypeAlias = (
-    Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]] | pa.Table | Columns
+    Mapping[str, Predicate | str]
+    | Iterable[tuple[str, Predicate | str]]
+    | pa.Table
+    | ConstraintColumns
 )
 
 
 # Engines are loaded when they are asked for: kernels and numba take seconds.
-def _pivot(columns: Columns, sample: Any = None) -> Engine:
-    from palio.matching.engines import PivotEngine
+def _pivot(columns: ConstraintColumns, sample: Any = None) -> Engine:
+    from palio.matching.pivot.engine import PivotEngine
 
     return PivotEngine.compile(columns, sample)
 
 
-def _counting(columns: Columns, **options: Any) -> Engine:
-    from palio.matching.counting import CountingEngine
+def _counting(columns: ConstraintColumns, **options: Any) -> Engine:
+    from palio.matching.counting.engine import CountingEngine
 
     return CountingEngine(columns, **options)
 
 
-def _naive(columns: Columns) -> Engine:
+def _naive(columns: ConstraintColumns) -> Engine:
     from palio.matching.naive import NaiveEngine
 
     return NaiveEngine(columns)
@@ -63,15 +67,15 @@ ENGINES: dict[str, Callable[..., Engine]] = {
 }
 
 
-def _columns(entries: Entries, reduce: bool) -> tuple[Columns, Reduction | None]:
+def _columns(entries: Entries, reduce: bool) -> tuple[ConstraintColumns, Reduction | None]:
     """The constraints of the entries, and what reducing them saved."""
-    from palio.matching.column_reduction import reduce_columns, reduce_predicates
+    from palio.matching.encode.column_reduction import reduce_columns, reduce_predicates
 
     if isinstance(entries, pa.Table | pa.RecordBatch):
         rows = pa.table(entries) if isinstance(entries, pa.RecordBatch) else entries
         columns = from_constraint_rows(rows)
         return reduce_columns(columns) if reduce else (columns, None)
-    if isinstance(entries, Columns):
+    if isinstance(entries, ConstraintColumns):
         return reduce_columns(entries) if reduce else (entries, None)
     pairs = entries.items() if isinstance(entries, Mapping) else entries
     parsed = ((name, parse(p)) for name, p in pairs)
@@ -90,6 +94,14 @@ class ForwardingTable:
         self._engine = engine
         self._roster = roster
         self._reduction: Reduction | None = None
+        self._version: UpdatedEngine | None = None  # the engine, where the table was updated
+
+    @classmethod
+    def of_version(cls, version: UpdatedEngine) -> ForwardingTable:
+        """A table from a version of one."""
+        made = cls(version, version.roster)
+        made._version = version
+        return made
 
     @classmethod
     def compile(
@@ -109,7 +121,7 @@ class ForwardingTable:
 
         `sample`, messages or Arrow rows like those to come, makes a quicker table of pivot.
         `reduce` drops what other filters of an interface cover: all of it for predicates, the
-        plain cases for constraint rows (`column_reduction`). Neither changes an answer.
+        plain cases for constraint rows (`encode/column_reduction.py`). Neither changes an answer.
         """
         if engine not in ENGINES:
             raise InvalidPredicate(f"no engine {engine!r}; there are {', '.join(ENGINES)}")
@@ -118,7 +130,7 @@ class ForwardingTable:
                 raise InvalidPredicate(f"the engine {engine!r} takes no sample; `pivot` does")
             options["sample"] = sample
         columns, reduction = _columns(entries, reduce)
-        names = Names(string_array(columns.interfaces), list(columns.interfaces))
+        names = InterfaceNames(string_array(columns.interfaces), list(columns.interfaces))
         if engine != "naive":  # which stays without kernels
             names.file()
         made = cls(ENGINES[engine](columns, **options), Roster.of(names))
@@ -191,39 +203,26 @@ class ForwardingTable:
         Costs are counted on `sample` (messages or Arrow rows), or on the sample that the table was
         compiled with, or guessed from the predicates. An updated table is compacted for it.
         """
-        from palio.matching.engines import PivotEngine, take_sample
-        from palio.matching.statistics import measure
-        from palio.matching.updates import UpdatedEngine
-
-        engine = self._engine
-        if isinstance(engine, UpdatedEngine):
-            return self.compacted().stats(sample)
-        if not isinstance(engine, PivotEngine):
-            raise InvalidPredicate("only tables of the engine pivot have statistics")
-        known = engine.sample
-        if sample is not None:
-            known = take_sample(sample, engine.names, engine.strings)
-        return measure(engine, known, self._reduction)
+        return self._engine.stats(sample, self._reduction)
 
     def save(self, path: str | Path) -> None:
         """Write the table to one file, which `load` maps into memory.
 
         The file is that of the compacted table, of the engine pivot.
         """
-        from palio.matching import storage
-        from palio.matching.engines import PivotEngine
+        from palio.matching.file import storage
 
-        whole = self.compacted()
-        assert isinstance(whole._engine, PivotEngine)
-        storage.save(Path(path), whole._engine, whole._roster.base.array)
+        engine, roster = self._compacted()
+        storage.save(Path(path), engine.table, roster.base.array)
 
     @classmethod
     def load(cls, path: str | Path) -> ForwardingTable:
         """A table from its file; a damaged, cut or newer file is refused."""
-        from palio.matching import storage
+        from palio.matching.file import storage
+        from palio.matching.pivot.engine import PivotEngine
 
-        engine, names = storage.load(Path(path))
-        return cls(engine, Roster.of(Names(names)))
+        table, names = storage.load(Path(path))
+        return cls(PivotEngine(table), Roster.of(InterfaceNames(names)))
 
     def predicate(self, interface: str) -> Predicate:
         """The predicate of an interface, as it was compiled."""
@@ -236,7 +235,7 @@ class ForwardingTable:
         known = as_message(message)
         names = self.interfaces if interfaces is None else tuple(interfaces)
         found = self._engine.predicates([self._roster.require(name) for name in names])
-        return {name: explain(p, known) for name, p in zip(names, found, strict=True)}
+        return {name: p.explain(known) for name, p in zip(names, found, strict=True)}
 
     def updated(
         self, add: Mapping[str, Predicate | str] | None = None, remove: Iterable[str] = ()
@@ -244,8 +243,8 @@ class ForwardingTable:
         """A new version: interfaces removed, then predicates added; this one stays as it is.
 
         Adding to an interface that is there makes a disjunction. New interfaces come last, and so
-        does one that was removed and is added again. The versions share what was compiled, and
-        `compacted` makes one table of it again; `palio.matching.live` does so in the background.
+        does one that was removed and is added once more. The versions share what was compiled, and
+        `compacted` makes one table of all; `palio.matching.versions.live` does so in the background.
 
         >>> table = ForwardingTable.compile({"ann": "x > 1", "bob": "x > 2"})
         >>> table.updated(add={"cy": "x = 3"}, remove=["ann"]).forward({"x": 3})
@@ -255,22 +254,24 @@ class ForwardingTable:
         made = self.versioned().changed(parsed, dict.fromkeys(remove))
         if not made.recent:  # they have just become a level
             made = made.tidied()
-        return ForwardingTable(made, made.roster)
+        return ForwardingTable.of_version(made)
 
     def versioned(self) -> UpdatedEngine:
-        """The engine of this table as one that can be updated; see `updates`."""
-        from palio.matching.updates import UpdatedEngine
+        """The engine of this table as one that can be updated; see `versions/updates.py`."""
+        from palio.matching.versions.updates import UpdatedEngine
 
-        if isinstance(self._engine, UpdatedEngine):
-            return self._engine
-        return UpdatedEngine(self._engine, self._roster)
+        return self._version or UpdatedEngine(self._engine, self._roster)
 
     def compacted(self) -> ForwardingTable:
         """The same interfaces and predicates in one new table of the engine pivot, in the same
         order; a table of that engine that was never updated is already that."""
-        from palio.matching.engines import PivotEngine
+        engine, roster = self._compacted()
+        return self if engine is self._engine else ForwardingTable(engine, roster)
+
+    def _compacted(self) -> tuple[PivotEngine, Roster]:
+        """The only place that asks for the class of an engine: a file holds one of pivot."""
+        from palio.matching.pivot.engine import PivotEngine
 
         if isinstance(self._engine, PivotEngine):
-            return self
-        made = self.versioned().compacted()
-        return ForwardingTable(made.base, made.roster)
+            return self._engine, self._roster
+        return self.versioned().compacted()

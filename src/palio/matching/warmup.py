@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from palio.matching import jit, pivot_kernels
+from palio.matching import jit
+from palio.matching.pivot import forward_kernels
 from palio.matching.table import ForwardingTable
 
 _ROWS = {
@@ -33,9 +34,9 @@ EACH_TIME = (
 
 def waiting() -> str | None:
     """What to tell someone who is about to wait for kernels; None when they are there."""
-    if jit.is_kept(pivot_kernels.forward):
+    if jit.is_kept(forward_kernels.forward):
         return None
-    return EACH_TIME if jit.cache_folder(pivot_kernels.forward) is None else ONCE
+    return EACH_TIME if jit.cache_folder(forward_kernels.forward) is None else ONCE
 
 
 def warm() -> None:

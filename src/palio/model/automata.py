@@ -2,8 +2,8 @@
 
 Every string constraint is a regular language. Each becomes a tiny automaton that reads one
 character at a time; their product is searched breadth first, so the answer comes with a shortest
-witness. The alphabet is the characters that occur in the constraints, and one character for each
-gap between two of them: nothing in a gap can be told apart, not even by < and >.
+witness. The alphabet is the characters that occur in the constraints and one character for each
+gap between them: no constraint tells two characters of a gap apart, not even < or >.
 
 Looked at greenery and automata-lib: both build whole automata over explicit alphabets, where the
 product here is explored only as far as the answer needs.
@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from palio.errors import LimitExceeded
-from palio.model.predicate import Op
+from palio.model.operators import Op
 
 Atom: TypeAlias = tuple[Op, Any]  # an operator and its operand: one string, or a tuple for `in`
 
 STATES_MAX = 200_000
 _LAST = 0x10FFFF
-_LIKED = "amzAMZ05 9_-./"  # what a witness is made of, where any character would do
+_PREFERRED = "amzAMZ05 9_-./"  # in a witness, where any character would do
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def witness(atoms: Iterable[Atom], states_max: int = STATES_MAX) -> str | None:
     """
     atoms = tuple(atoms)
     automata = [_BUILD[op](operand) for op, operand in atoms]
-    letters = _alphabet(atoms)
+    characters = _alphabet(atoms)
     start = tuple(automaton.start for automaton in automata)
     if None in start:
         return None
@@ -53,42 +53,42 @@ def witness(atoms: Iterable[Atom], states_max: int = STATES_MAX) -> str | None:
         state = queue.popleft()
         if all(a.accepts(s) for a, s in zip(automata, state, strict=True)):
             return _spell(came, state)
-        for letter in letters:
-            reached = tuple(a.step(s, letter) for a, s in zip(automata, state, strict=True))
+        for character in characters:
+            reached = tuple(a.step(s, character) for a, s in zip(automata, state, strict=True))
             if None not in reached and reached not in came:
                 if len(came) >= states_max:
                     raise LimitExceeded(
                         f"the exact decision on {len(atoms)} string constraints needs more than "
                         f"{states_max:,} states; decide without exact=True"
                     )
-                came[reached] = (state, letter)
+                came[reached] = (state, character)
                 queue.append(reached)
     return None
 
 
 def _spell(came: dict[Any, Any], state: Any) -> str:
-    letters: list[str] = []
+    characters: list[str] = []
     while (step := came[state]) is not None:
-        state, letter = step
-        letters.append(letter)
-    return "".join(reversed(letters))
+        state, character = step
+        characters.append(character)
+    return "".join(reversed(characters))
 
 
 def _alphabet(atoms: tuple[Atom, ...]) -> list[str]:
     texts = (t for _, v in atoms for t in (v if isinstance(v, tuple) else (v,)))
     named = sorted({ord(char) for text in texts for char in text})
-    letters = [chr(code) for code in named]
+    characters = [chr(code) for code in named]
     for before, after in zip([-1, *named], [*named, _LAST + 1], strict=True):
-        liked = next((c for c in _LIKED if before < ord(c) < after), None)
-        if liked is not None:
-            letters.append(liked)
+        preferred = next((c for c in _PREFERRED if before < ord(c) < after), None)
+        if preferred is not None:
+            characters.append(preferred)
             continue
         code = before + 1
         if 0xD800 <= code <= 0xDFFF:
             code = 0xE000  # surrogates are not characters
         if code < after:
-            letters.append(chr(code))
-    return letters
+            characters.append(chr(code))
+    return characters
 
 
 def _ordered(accepts: Callable[[int], bool]) -> Callable[[str], _Automaton]:

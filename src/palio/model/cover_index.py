@@ -9,7 +9,7 @@ box is filed once, under the name and the set that select best:
     parts     under the substring: a set inside it has a fact that contains it
     rest      != and any: candidates for everything that names the attribute
 
-Lookups give candidates; whoever asks verifies them.
+A lookup gives candidates; the caller verifies them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from palio.model.covering import Box
+from palio.model.boxes import Box
 from palio.model.outlines import Span, bounds, hull, members, only_strings, some_member, texts
 from palio.model.strings import Facts
 from palio.model.valuesets import ValueSet

@@ -1,7 +1,6 @@
 """Covering and intersection: the relations of the 2000 paper (sections 3.1 to 3.3).
 
-A filter is a box: for each name the set of values it allows. One box covers another when each of
-its sets holds the other's. A disjunction covers a box when nothing of the box is left after
+A filter is a box (`boxes`). A disjunction covers a box when nothing of the box is left after
 taking the disjunction's boxes away, one after the other; the number of pieces is bounded.
 
 Everything here is sound: `covers` says yes and `intersects` says no only when it is so. Both are
@@ -10,62 +9,24 @@ complete on bool, numbers and times, and on strings with `exact=True`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from palio.errors import InvalidPredicate, LimitExceeded
 from palio.model import valuesets
 from palio.model.advertisement import Advertisement
+from palio.model.boxes import Box, Schema, box, box_covers, declared, is_contradiction
+from palio.model.cover_index import CoverIndex
 from palio.model.language import parse
 from palio.model.message import Message
-from palio.model.predicate import Constraint, Filter, Predicate
-from palio.model.values import Type
+from palio.model.predicate import Filter, Predicate
 from palio.model.valuesets import ABSENT, ANYTHING, ValueSet, is_empty, is_subset
 
-Box: TypeAlias = dict[str, ValueSet]
-Schema: TypeAlias = Mapping[str, Type | str]
 Subscription: TypeAlias = Predicate | Filter | str
 
 INDEX_MIN = 32  # boxes worth an index
 PIECES_MAX = 2_000  # of a box cut by the boxes of a disjunction; beyond it the answer is "no"
 PIECES_MAX_EXACT = 100_000
-
-
-def box(conjunction: Filter, schema: Schema | None = None) -> Box:
-    """For each name that a filter constrains, the values that it allows."""
-    groups: dict[str, list[Constraint]] = {}
-    for constraint in conjunction.constraints:
-        groups.setdefault(constraint.name, []).append(constraint)
-    sets = {
-        name: valuesets.selected(group[0]) if len(group) == 1 else valuesets.conjunction(group)
-        for name, group in groups.items()
-    }
-    for name in sets if schema else ():
-        sets[name] = valuesets.intersection(declared(name, schema), sets[name])
-    return sets
-
-
-def declared(name: str, schema: Schema | None) -> ValueSet:
-    """What an attribute may be at all."""
-    if not schema or name not in schema:
-        return ANYTHING
-    try:
-        return valuesets.of_type(Type(schema[name]))
-    except ValueError:
-        raise InvalidPredicate(
-            f"the schema gives attribute {name!r} the type {schema[name]!r}; "
-            f"there are {', '.join(Type)}"
-        ) from None
-
-
-def is_contradiction(conjunction: Box, exact: bool = False) -> bool:
-    """No message matches it."""
-    return any(is_empty(allowed, exact) for allowed in conjunction.values())
-
-
-def box_covers(a: Box, b: Box, exact: bool = False) -> bool:
-    """Every message in box b is in box a. Box b is not empty."""
-    return all(is_subset(b.get(name, ANYTHING), allowed, exact) for name, allowed in a.items())
 
 
 def covers(
@@ -92,8 +53,8 @@ def covers(
         return advertisement_covers(a, b, exact=exact)
     if isinstance(a, Advertisement) or isinstance(b, Advertisement):
         raise InvalidPredicate(
-            "an advertisement and a subscription do not cover each other; "
-            "ask whether they intersect"
+            "an advertisement and a subscription do not cover each other",
+            remedy="ask whether they intersect",
         )
     return uncovered(a, b, exact=exact, schema=schema) is None
 
@@ -121,8 +82,6 @@ def _candidates(wide: list[Box]) -> Callable[[Box], Iterable[Box]]:
     """Those of many boxes that may cover a given one; all of them when they are few."""
     if len(wide) <= INDEX_MIN:
         return lambda _narrow: wide
-    from palio.model.cover_index import CoverIndex
-
     index = CoverIndex(wide)
     return lambda narrow: (wide[i] for i in index.candidates(narrow))
 

@@ -1,7 +1,7 @@
 """Disjunctive normal form: a tree of ands and ors becomes a list of conjunctions.
 
 Negation has been pushed into the leaves before, so a tree is a leaf (an int), a constant (a
-bool), or a Node of trees. The number of conjunctions is counted before any is built.
+bool), or a Junction of trees. The number of conjunctions is counted before any is built.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
-Tree: TypeAlias = "int | bool | Node"
+Tree: TypeAlias = "int | bool | Junction"
 
 LEAVES_PER_FILTER = 256  # on average; bounds the memory of a normal form
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Junction:
     """A conjunction or a disjunction; `position` says where in the text it stands."""
 
     conjunction: bool
@@ -25,9 +25,9 @@ class Node:
 
 
 class Explosion(Exception):
-    """Larger than the limit; `reason` speaks of the smallest node that is."""
+    """The normal form is larger than the limit; `node` is the smallest part that is too large."""
 
-    def __init__(self, node: Node, reason: str) -> None:
+    def __init__(self, node: Junction, reason: str) -> None:
         super().__init__(reason)
         self.node, self.reason = node, reason
 
@@ -39,7 +39,7 @@ def join(conjunction: bool, parts: list[Tree], position: int) -> Tree:
         return not conjunction
     if not kept:
         return conjunction
-    return kept[0] if len(kept) == 1 else Node(conjunction, kept, position)
+    return kept[0] if len(kept) == 1 else Junction(conjunction, kept, position)
 
 
 def dnf(tree: Tree, limit: int) -> list[tuple[int, ...]]:
@@ -50,7 +50,7 @@ def dnf(tree: Tree, limit: int) -> list[tuple[int, ...]]:
 
 def _measure(tree: Tree, limit: int) -> tuple[int, int]:
     """The number of conjunctions and of leaves in them, once expanded."""
-    if not isinstance(tree, Node):
+    if not isinstance(tree, Junction):
         return int(tree is not False), int(not isinstance(tree, bool))
     measures = [_measure(part, limit) for part in tree.parts]
     counts = [count for count, _ in measures]
@@ -85,11 +85,12 @@ def _expand(tree: Tree) -> list[tuple[int, ...]]:
     if not tree.conjunction:
         return [leaves for part in tree.parts for leaves in _expand(part)]
     product: list[tuple[int, ...]] = [()]
-    run: list[int] = []  # leaves side by side are added at once, however many
+    adjacent: list[int] = []  # leaves side by side, which are added at once
     for part in tree.parts:
-        if isinstance(part, Node):
-            product = [left + tuple(run) + right for left in product for right in _expand(part)]
-            run = []
+        if isinstance(part, Junction):
+            middle = tuple(adjacent)
+            product = [left + middle + right for left in product for right in _expand(part)]
+            adjacent = []
         else:
-            run.append(part)
-    return [tuple(dict.fromkeys(left + tuple(run))) for left in product]
+            adjacent.append(part)
+    return [tuple(dict.fromkeys(left + tuple(adjacent))) for left in product]

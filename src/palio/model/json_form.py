@@ -18,8 +18,17 @@ from datetime import datetime
 from typing import Any
 
 from palio.errors import InvalidPredicate, InvalidValue
-from palio.model.predicate import Constraint, Filter, Op, Predicate
-from palio.model.values import INT_MAX, INT_MIN, Type, Value, format_instant, parse_instant
+from palio.model.operators import Op
+from palio.model.predicate import Constraint, Filter, Predicate
+from palio.model.values import (
+    INT_MAX,
+    INT_MIN,
+    Type,
+    Value,
+    format_instant,
+    parse_instant,
+    shortened,
+)
 
 _KEYS = ("name", "op", "type", "value")
 _INFINITE = {"Infinity": math.inf, "-Infinity": -math.inf}
@@ -66,14 +75,17 @@ def from_object(document: object) -> Predicate:
 def _filter(number: int, item: object) -> Filter:
     if not isinstance(item, list | tuple):
         raise InvalidPredicate(
-            f"filter {number}: a filter is a list of constraints, not {_kind(item)}"
+            f"a filter is a list of constraints, not {_kind(item)}", filter=number
         )
     constraints = []
     for place, part in enumerate(item, 1):
         try:
             constraints.append(_constraint(part))
-        except (InvalidPredicate, InvalidValue) as error:
-            raise InvalidPredicate(f"filter {number}, constraint {place}: {error}") from None
+        except InvalidValue as error:
+            refused = InvalidPredicate.of_value(error)
+            raise refused.at(filter=number, constraint=place) from None
+        except InvalidPredicate as error:
+            raise error.at(filter=number, constraint=place) from None
     return Filter(tuple(constraints))
 
 
@@ -84,7 +96,9 @@ def _constraint(item: object) -> Constraint:
         raise InvalidPredicate(f"a constraint is an object, not {_kind(item)}")
     for key in item:
         if key not in _KEYS:
-            raise InvalidPredicate(f"no key {_cut(key)}; there are {', '.join(_KEYS)}")
+            raise InvalidPredicate(
+                f"no key {shortened(key, 40)}", remedy=f"there are {', '.join(_KEYS)}"
+            )
     name, op, value = _word(item, "name"), _word(item, "op"), item.get("value")
     declared = _type(item.get("type"))
     if op == Op.IN:
@@ -108,7 +122,9 @@ def _type(word: object) -> Type | None:
     if word is None:
         return None
     if not isinstance(word, str) or word not in list(Type):
-        raise InvalidPredicate(f"no type {_cut(word)}; there are {', '.join(Type)}")
+        raise InvalidPredicate(
+            f"no type {shortened(word, 40)}", remedy=f"there are {', '.join(Type)}"
+        )
     return Type(word)
 
 
@@ -126,7 +142,7 @@ def _value(declared: Type | None, value: object) -> Value:
     if not isinstance(value, bool | int | float | str):
         raise InvalidPredicate(f"{_kind(value)} is not a value")
     if declared not in (None, _TYPE_OF.get(type(value))):
-        raise InvalidPredicate(f"the value {_cut(value)} is not of type {declared}")
+        raise InvalidPredicate(f"the value {shortened(value, 40)} is not of type {declared}")
     return value
 
 
@@ -196,10 +212,3 @@ _KINDS |= {int: "a number", float: "a number", _Repeated: "an object"}
 
 def _kind(item: object) -> str:
     return _KINDS.get(type(item), f"a {type(item).__name__}")
-
-
-def _cut(value: object, width: int = 40) -> str:
-    if isinstance(value, int) and value.bit_length() > 200:  # printing may be refused: too long
-        return f"of {value.bit_length()} bits"
-    text = repr(value)
-    return text if len(text) <= width else text[: width - 3] + "..."

@@ -94,7 +94,7 @@ _MARK = re.compile(r"`(?:[^`]|``)+`|'[0-9]+'|[^\w\s.,=<>!+*/%-]|\b(?:\w++\s*+<\s
 
 
 def _check_shape(text: str, shape: str) -> None:
-    """What the parser need not see: alien characters, open quotes, nesting without end."""
+    """Refuse what would mislead the parser: strange characters, open quotes, deep nesting."""
 
     def fail(reason: str, at: int) -> NoReturn:
         raise ParseError(reason, text, origin(text, at))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from palio.errors import InvalidPredicate
-from palio.model.predicate import Op
+from palio.model.operators import Op
 
 _SPECIAL = re.compile(r"[%_\\]")
 _SUPPORTED = "supported are 'text', 'text%', '%text' and '%text%'; \\% and \\_ are the characters"
@@ -26,7 +26,9 @@ def like_operand(pattern: object, escape: object = "\\") -> tuple[Op, str]:
     text, wild = _read(pattern, escape)
     for at in wild:
         if 0 < at < len(text):
-            raise InvalidPredicate(f"LIKE with % inside the pattern is not supported; {_SUPPORTED}")
+            raise InvalidPredicate(
+                "LIKE with % inside the pattern is not supported", remedy=_SUPPORTED
+            )
     if not wild:
         return Op.EQ, text
     if wild[0] == 0 and wild[-1] == len(text):
@@ -53,7 +55,7 @@ def _read(pattern: str, escape: str) -> tuple[str, list[int]]:
         elif char == "%":
             wild.append(len(text))
         elif char == "_":
-            raise InvalidPredicate(f"LIKE with _ is not supported; {_SUPPORTED}")
+            raise InvalidPredicate("LIKE with _ is not supported", remedy=_SUPPORTED)
         else:
             text.append(char)
     return "".join(text), wild

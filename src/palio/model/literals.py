@@ -184,7 +184,7 @@ def _number(token: str, negative: bool) -> Value:
     found = _SUFFIXED.fullmatch(token)
     if not found:
         raise InvalidValue(
-            f"{token[:40]!r} is neither a number nor a name; put `backticks` around a name"
+            f"{token[:40]!r} is neither a number nor a name", remedy="put `backticks` around a name"
         )
     digits, suffix = found[1], found[2].upper()
     if suffix in ("L", "S", "Y"):

@@ -69,7 +69,7 @@ class Message(Mapping[str, Value]):
 
     @classmethod
     def of_checked(cls, values: dict[str, Value]) -> Message:
-        """A message of names and values that somebody has checked; the dict belongs to it then."""
+        """A message of names and values that are checked already. It keeps the dict: do not change it."""
         message = cls.__new__(cls)
         object.__setattr__(message, "_values", values)
         return message
@@ -122,18 +122,22 @@ class Message(Mapping[str, Value]):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Message:
-        """Read one JSON object.
+        """Read one JSON object; bytes are UTF-8 without a byte order mark.
 
         >>> Message.from_json('{"flight": {"carrier": "UA"}, "delay": 12}')
         Message({'flight.carrier': 'UA', 'delay': 12})
         """
         try:
-            document = json.loads(text, object_pairs_hook=_Pairs, parse_constant=_refuse_constant)
+            document = _decode(text if isinstance(text, str) else str(text, "utf-8"))
         except RecursionError:
             raise InvalidValue("the message is nested too deeply") from None
+        except UnicodeDecodeError as error:
+            raise InvalidValue(
+                f"the message is not UTF-8: {error.reason} at byte {error.start}"
+            ) from None
         except ValueError as error:
             raise InvalidValue(f"the message is not JSON: {error}") from None
-        if not isinstance(document, _Pairs):
+        if type(document) is not _Pairs:
             raise InvalidValue("the message is not a JSON object {...}")
         values: dict[str, object] = {}
         for name, value in _flatten("", document):
@@ -167,10 +171,10 @@ def _flatten(prefix: str, pairs: _Pairs) -> Iterator[tuple[str, object]]:
         key, value = entry
         name = f"{path}.{key}" if path else key
         if isinstance(value, list) and not isinstance(value, _Pairs):
-            raise InvalidValue(f"attribute {name!r}: an array is not a value")
+            raise InvalidValue("an array is not a value", attribute=name)
         if not isinstance(value, _Pairs):
             if isinstance(value, float) and math.isinf(value):
-                raise InvalidValue(f"attribute {name!r}: the number does not fit in a double")
+                raise InvalidValue("the number does not fit in a double", attribute=name)
             yield name, value
         elif len(value) == 1 and value[0][0] in _TAGS:
             yield name, _untag(name, *value[0])
@@ -180,6 +184,10 @@ def _flatten(prefix: str, pairs: _Pairs) -> Iterator[tuple[str, object]]:
 
 def _refuse_constant(word: str) -> object:
     raise ValueError(f'{word} is not JSON; write {{"$float": "{word}"}}')
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_Pairs, parse_constant=_refuse_constant).decode
+"""Made once: json.loads would make a decoder for each message."""
 
 
 def _json_value(value: Value) -> object:
@@ -196,9 +204,9 @@ _FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 def _untag(name: str, tag: str, value: object) -> Value:
     if not isinstance(value, str):
-        raise InvalidValue(f"attribute {name!r}: {tag} takes a string")
+        raise InvalidValue(f"{tag} takes a string", attribute=name)
     if tag == "$time":
         return parse_instant(value)
     if value not in _FLOATS:
-        raise InvalidValue(f"attribute {name!r}: $float takes one of {', '.join(_FLOATS)}")
+        raise InvalidValue(f"$float takes one of {', '.join(_FLOATS)}", attribute=name)
     return _FLOATS[value]

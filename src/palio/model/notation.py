@@ -6,33 +6,37 @@
     string carrier in ["UA", "AA"]              a list is JSON
     * gate absent                               no type
 
-A text is bare to the end of its line where that can mean only one thing, and a JSON string
-elsewhere; so is a name. Only a line feed ends a line; blank lines and lines that start with # do
-not count. A filter without constraints is the line `true`, a predicate without filters the line
+A text stands bare up to the end of its line where that is unambiguous, and is a JSON string
+elsewhere; so is a name. Only a line feed ends a line. Blank lines and lines that start with # are
+skipped. A filter without constraints is the line `true`, a predicate without filters the line
 `false`. Reading what was printed gives the same value.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Callable, Iterator
-from datetime import datetime
-from typing import Any, NoReturn
+from collections.abc import Iterator
+from typing import NoReturn
 
 from palio.errors import InvalidPredicate, InvalidValue, ParseError
 from palio.model.message import Message
-from palio.model.predicate import ORDER_OPS, STRING_OPS, Constraint, Filter, Op, Predicate
+from palio.model.notation_values import (
+    JSON,
+    READ,
+    json_text,
+    member_text,
+    read_members,
+    value_text,
+)
+from palio.model.operators import ORDER_OPS, STRING_OPS, Op
+from palio.model.predicate import Constraint, Filter, Predicate
 from palio.model.values import (
-    INT_MAX,
-    INT_MIN,
     Type,
     Value,
     as_name,
     as_value,
-    format_instant,
-    parse_instant,
+    shortened,
     type_of,
 )
 
@@ -105,7 +109,7 @@ def parse_message(text: str) -> Message:
         try:
             values[name] = as_value(name, value)
         except InvalidValue as error:
-            line.fail(str(error), value_at)
+            line.fail(error.detail, value_at)
     return Message(values)
 
 
@@ -134,7 +138,7 @@ def print_message(message: Message) -> str:
     string note = " now"
     """
     return "\n".join(
-        f"{type_of(value)} {_name_text(name)} = {_value_text(value)}"
+        f"{type_of(value)} {_name_text(name)} = {value_text(value)}"
         for name, value in message.items()
     )
 
@@ -157,7 +161,9 @@ class _Line:
     def type(self) -> tuple[Type | None, int]:
         word, at = self.word("the type")
         if word != _NO_TYPE and word not in _TYPES:
-            self.fail(f"no type {_cut(word)}; there are {', '.join(_TYPES)}, and * for none", at)
+            self.fail(
+                f"no type {shortened(word, 40)}; there are {', '.join(_TYPES)}, and * for none", at
+            )
         return _TYPES.get(word), at
 
     def name(self) -> tuple[str, int]:
@@ -171,12 +177,12 @@ class _Line:
         try:
             return as_name(name), at
         except InvalidValue as error:
-            self.fail(str(error), at)
+            self.fail(error.detail, at)
 
     def op(self) -> tuple[Op, int]:
         word, at = self.word("the operator")
         if word not in _OPS:
-            self.fail(f"no operator {_cut(word)}; there are {' '.join(_OPS)}", at)
+            self.fail(f"no operator {shortened(word, 40)}; there are {' '.join(_OPS)}", at)
         return _OPS[word], at
 
     def operand(self, kind: Type, op: Op) -> tuple[object, int]:
@@ -186,16 +192,16 @@ class _Line:
             self.fail(f'{_SIGNS[op]} needs a value (an empty string is "")', at)
         try:
             if op is Op.IN:
-                return _members(kind, token), at
+                return read_members(kind, token), at
             if kind is Type.STRING and token[0] == '"':
-                return _JSON.decode(token), at
-            return _READ[kind](token), at
+                return JSON.decode(token), at
+            return READ[kind](token), at
         except json.JSONDecodeError as error:
             self.fail(f"this is not JSON: {error.msg}", at + error.pos)
         except RecursionError:
             self.fail("the list is nested too deeply", at)
         except InvalidValue as error:
-            self.fail(str(error), at)
+            self.fail(error.detail, at)
 
     def word(self, what: str) -> tuple[str, int]:
         """The next word, and where it stands."""
@@ -210,7 +216,7 @@ class _Line:
     def quoted(self) -> str:
         """The next word, which is a JSON string."""
         try:
-            value, length = _JSON.raw_decode(self.whole)
+            value, length = JSON.raw_decode(self.whole)
         except json.JSONDecodeError as error:
             self.fail(f"the quoted name cannot be read: {error.msg}", self.at + error.pos)
         rest = self.whole[length:]
@@ -224,7 +230,7 @@ _WORD = re.compile(r"(\S+)\s*")
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    """The lines that count, without the white space around them."""
+    """The lines that are not skipped, without the white space around them."""
     if not isinstance(text, str):
         raise InvalidPredicate(f"the notation is read from a string, not a {type(text).__name__}")
     start = 0
@@ -268,92 +274,7 @@ def _constraint(line: _Line) -> Constraint:
     try:
         return Constraint(name, op, value)  # type: ignore[arg-type]  # it checks the value
     except InvalidPredicate as error:
-        line.fail(str(error), value_at)
-
-
-class _Number(str):
-    """A number of a JSON list, not read yet."""
-
-
-def _no_constant(word: str) -> NoReturn:
-    raise InvalidValue(f'{word} is not JSON; write "inf" or "-inf" in a list')
-
-
-_JSON = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_no_constant)
-
-_INT = re.compile(r"[+-]?[0-9]+")
-_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_SPECIAL = dict.fromkeys(("inf", "Infinity"), math.inf)
-_SPECIAL |= dict.fromkeys(("-inf", "-Infinity"), -math.inf)
-_SPECIAL |= dict.fromkeys(("nan", "NaN"), math.nan)
-_CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?")
-
-
-def _bool(token: str) -> bool:
-    if token not in ("true", "false"):
-        raise InvalidValue(f"{_cut(token)} is not a bool; write true or false")
-    return token == "true"
-
-
-def _int(token: str) -> int:
-    if not _INT.fullmatch(token):
-        raise InvalidValue(f"{_cut(token)} is not an int")
-    if len(token) > 4000 or not INT_MIN <= int(token) <= INT_MAX:
-        raise InvalidValue(f"the integer {_cut(token)} does not fit in 64 bits")
-    return int(token)
-
-
-def _float(token: str) -> float:
-    if token in _SPECIAL:
-        return _SPECIAL[token]
-    if not _FLOAT.fullmatch(token):
-        raise InvalidValue(f"{_cut(token)} is not a float")
-    value = float(token)
-    if math.isinf(value):
-        raise InvalidValue(f"the number {_cut(token)} does not fit in a double")
-    return value
-
-
-def _time(token: str) -> datetime:
-    """An instant; a time of day, as in the papers' tables, is of 1970-01-01."""
-    return parse_instant(f"1970-01-01 {token}" if _CLOCK.fullmatch(token) else token)
-
-
-_READ: dict[Type, Callable[[str], Value]] = {
-    Type.BOOL: _bool,
-    Type.INT: _int,
-    Type.FLOAT: _float,
-    Type.STRING: str,
-    Type.TIME: _time,
-}
-
-
-def _members(kind: Type, token: str) -> list[Value]:
-    if token[0] != "[":
-        raise InvalidValue('in takes a JSON list, such as ["UA", "AA"]')
-    values = [_member(kind, member) for member in _JSON.decode(token)]
-    if kind is Type.FLOAT and all(type(value) is int for value in values):
-        return [float(value) for value in values]  # type: ignore[arg-type]
-    return values
-
-
-def _member(kind: Type, member: Any) -> Value:
-    """A value of a list. Beside a float an int stays one, so that it stays exact."""
-    if type(member) is _Number:
-        if kind is Type.INT:
-            return _int(member)
-        if kind is Type.FLOAT:
-            short = _INT.fullmatch(member) and len(member) <= 20
-            return _int(member) if short and INT_MIN <= int(member) <= INT_MAX else _float(member)
-    elif type(member) is str:
-        if kind is Type.STRING:
-            return member
-        if kind is Type.TIME or (kind is Type.FLOAT and member in _SPECIAL):
-            return _READ[kind](member)
-    elif type(member) is bool and kind is Type.BOOL:
-        return member
-    shown = member[:40] if type(member) is _Number else _cut(member)
-    raise InvalidValue(f"the list holds {shown}, which is not of type {kind}")
+        line.fail(error.detail, value_at)
 
 
 def _constraint_line(constraint: Constraint) -> str:
@@ -363,37 +284,10 @@ def _constraint_line(constraint: Constraint) -> str:
     if operand is None:
         return line
     if isinstance(operand, tuple):
-        return f"{line} [{', '.join(map(_member_text, operand))}]"
-    return f"{line} {_value_text(operand)}"
+        return f"{line} [{', '.join(map(member_text, operand))}]"
+    return f"{line} {value_text(operand)}"
 
 
 def _name_text(name: str) -> str:
     open_ = not name.isprintable() or " " in name or _OPEN_NAME.search(name)
-    return _json_text(name) if open_ else name
-
-
-def _value_text(value: Value) -> str:
-    if isinstance(value, str):
-        bare = value and value.isprintable() and value == value.strip() and value[0] != '"'
-        return value if bare else _json_text(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime):
-        return format_instant(value)
-    return repr(value)
-
-
-def _member_text(value: Value) -> str:
-    text = value if isinstance(value, str) else _value_text(value)
-    quoted = isinstance(value, str | datetime) or text in _SPECIAL
-    return _json_text(text) if quoted else text
-
-
-def _json_text(text: str) -> str:
-    """A JSON string in which nothing is invisible."""
-    return json.dumps(text, ensure_ascii=not text.isprintable())
-
-
-def _cut(value: object, width: int = 40) -> str:
-    text = repr(str(value) if isinstance(value, str) else value)
-    return text if len(text) <= width else text[: width - 3] + "..."
+    return json_text(name) if open_ else name

@@ -7,7 +7,7 @@ When set b lies inside set a, as `valuesets.is_subset` decides it, then
     hull     the hull of b, from its least to its greatest member, lies within the bounds of a
     texts    what a must end with or contain is a part of every text of b
 
-so an index that compares these misses nothing; whoever asks it verifies.
+so an index that compares these misses nothing; the caller verifies the candidates.
 
 The bounds of a set of strings are those that its constraints name, its hull is what follows from
 them: `s >= 'a' AND s != 'a'` is bounded by 'a', and its hull begins right above.
@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from palio.model import ranges
-from palio.model.predicate import ORDER_OPS, Op
+from palio.model.operators import ORDER_OPS, Op
 from palio.model.strings import Facts, common_prefix, facts, least, order_range
 from palio.model.values import Type
 from palio.model.valuesets import ORDERED, ValueSet
@@ -34,7 +34,7 @@ Member: TypeAlias = tuple[Type, Any]
 MEMBERS_MAX = 64
 _LOW_OPS = frozenset({Op.GE, Op.GT, Op.PREFIX})
 _BOTTOM, _TOP = (0, ""), (1, "")
-_END = "\0"  # behind the last letter; texts that hold it only make more candidates
+_END = "\0"  # behind the last character; texts that hold it only make more candidates
 WHOLE: dict[str, Span] = {
     "number": (-math.inf, math.inf),
     "time": ranges.UNIVERSE[Type.TIME],
@@ -45,7 +45,7 @@ WHOLE: dict[str, Span] = {
 
 
 class Outline(msgspec.Struct, frozen=True, gc=False):
-    """All of it at once, for an index that keeps its sets."""
+    """All of these facts about one set, for an index that keeps its sets."""
 
     kind: str
     members: tuple[Member, ...] | None
@@ -55,7 +55,7 @@ class Outline(msgspec.Struct, frozen=True, gc=False):
     bounds: Span | None
     is_interval: bool
     hole: Span | None
-    pairs: frozenset[str]  # neighbouring letters that all its texts have
+    pairs: frozenset[str]  # neighbouring characters that all its texts have
     needed_pairs: frozenset[str]  # those by which to find it, when members and bounds do not help
 
 
@@ -159,7 +159,7 @@ def hull(allowed: ValueSet) -> tuple[str, Span | None]:
 
 
 def _number(key: int) -> float:
-    """A double; NaN, which is above all, has no place in the order of floats but that of infinity."""
+    """A double. NaN sorts above every number, so it counts as infinity here."""
     found = ranges.float_from_key(key)
     return math.inf if found != found else found
 

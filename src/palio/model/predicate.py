@@ -1,80 +1,36 @@
-"""Constraints, filters and predicates, and what it means to match.
+"""Constraints, filters and predicates, what it means to match, and why one did or did not.
 
-A constraint is (name, operator, value, type); a filter is a conjunction of constraints; a
+A constraint is (name, operator, operand, type); a filter is a conjunction of constraints; a
 predicate is a disjunction of filters. Matching is SQL's WHERE with a missing attribute as NULL:
 only `absent` selects it. Numbers compare by exact value; other types never match each other.
-
-    operator                          on                 beyond the papers
-    = !=                              every type
-    < <= > >=                         all but bool
-    in                                every type         yes (a set in one constraint)
-    prefix suffix contains            string
-    not prefix, not suffix, ...       string             yes (so that NOT LIKE can be said)
-    any                               every type, or one
-    absent                            no type            yes (IS NULL)
+`operators` lists the operators, `operands` says what a constraint may hold.
 """
 
 from __future__ import annotations
 
-import operator
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from enum import StrEnum
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from palio.errors import InvalidPredicate, InvalidValue
 from palio.model.message import Message, as_message
-from palio.model.values import NUMBERS, Type, Value, as_name, as_value, comparable, type_of
+from palio.model.operands import Operand, checked_parts
+from palio.model.operators import TESTS, Op
+from palio.model.sql_text import constraint_sql
+from palio.model.values import NUMBERS, Type, Value, format_instant, type_of
 
-if TYPE_CHECKING:
-    from palio.model.explanation import Explanation
-
-
-class Op(StrEnum):
-    """The operator of a constraint."""
-
-    EQ = "="
-    NE = "!="
-    LT = "<"
-    LE = "<="
-    GT = ">"
-    GE = ">="
-    IN = "in"
-    PREFIX = "prefix"
-    SUFFIX = "suffix"
-    CONTAINS = "contains"
-    NOT_PREFIX = "not prefix"
-    NOT_SUFFIX = "not suffix"
-    NOT_CONTAINS = "not contains"
-    ANY = "any"
-    ABSENT = "absent"
-
-
-STRING_OPS = frozenset(
-    {Op.PREFIX, Op.SUFFIX, Op.CONTAINS, Op.NOT_PREFIX, Op.NOT_SUFFIX, Op.NOT_CONTAINS}
-)
-ORDER_OPS = frozenset({Op.LT, Op.LE, Op.GT, Op.GE})
-
-# NOT, pushed into the constraint: under three-valued logic neither side selects what is missing.
-OPPOSITE = {
-    Op.EQ: Op.NE,
-    Op.NE: Op.EQ,
-    Op.LT: Op.GE,
-    Op.GE: Op.LT,
-    Op.GT: Op.LE,
-    Op.LE: Op.GT,
-    Op.PREFIX: Op.NOT_PREFIX,
-    Op.SUFFIX: Op.NOT_SUFFIX,
-    Op.CONTAINS: Op.NOT_CONTAINS,
-    Op.NOT_PREFIX: Op.PREFIX,
-    Op.NOT_SUFFIX: Op.SUFFIX,
-    Op.NOT_CONTAINS: Op.CONTAINS,
-}
-
-Operand: TypeAlias = Value | tuple[Value, ...] | None
+__all__ = [
+    "Constraint",
+    "ConstraintVerdict",
+    "Explanation",
+    "Filter",
+    "FilterVerdict",
+    "Op",
+    "Predicate",
+    "trusted_constraint",
+]
 
 
 class _Checked(type(msgspec.Struct)):  # type: ignore[misc]
@@ -87,14 +43,14 @@ class _Checked(type(msgspec.Struct)):  # type: ignore[misc]
         value: Value | Iterable[Value] | None = None,
         type: Type | str | None = None,
     ) -> Constraint:
-        return trusted_constraint(*_check(name, op, value, type))
+        return trusted_constraint(*checked_parts(name, op, value, type))
 
 
 class Constraint(msgspec.Struct, frozen=True, gc=False, cache_hash=True, metaclass=_Checked):
     """What one attribute must satisfy.
 
-    The type follows from the value; only `any` takes it apart (`Constraint("user", "any",
-    type="string")`), and without one it accepts every type.
+    The type follows from the value. Only `any` has no value and may be given a type
+    (`Constraint("user", "any", type="string")`); without one it accepts every type.
 
     >>> Constraint("price", "<", 500)
     Constraint(price < 500)
@@ -134,9 +90,7 @@ class Constraint(msgspec.Struct, frozen=True, gc=False, cache_hash=True, metacla
         return TESTS[op](value, self.value)
 
     def __str__(self) -> str:
-        from palio.model.sql_text import constraint_sql
-
-        return constraint_sql(self)
+        return constraint_sql(self.name, self.op, self.value, self.type)
 
     def __repr__(self) -> str:
         return f"Constraint({_shorten(str(self))})"
@@ -154,7 +108,7 @@ class Filter(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     constraints: tuple[Constraint, ...]
 
     def matches(self, message: Message | Mapping[str, object]) -> bool:
-        values = as_message(message)._values
+        values = (message if type(message) is Message else as_message(message))._values
         for c in self.constraints:  # noqa: SIM110 (`all` takes twice as long)
             if not c.matches(values.get(c.name)):
                 return False
@@ -167,9 +121,7 @@ class Filter(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
         return len(self.constraints)
 
     def __str__(self) -> str:
-        from palio.model.sql_text import filter_sql
-
-        return filter_sql(self)
+        return " AND ".join(map(str, self.constraints)) or "TRUE"
 
     def __repr__(self) -> str:
         return f"Filter({_shorten(str(self))})"
@@ -201,10 +153,17 @@ class Predicate(msgspec.Struct, frozen=True, gc=False):
         return False
 
     def explain(self, message: Message | Mapping[str, object]) -> Explanation:
-        """Why this predicate selects the message or not, constraint by constraint."""
-        from palio.model.explanation import explain
+        """Why this predicate selects the message or not, constraint by constraint.
 
-        return explain(self, message)
+        >>> cheap = Predicate.of(Constraint("dest", "=", "MXP"), Constraint("price", "<", 500))
+        >>> print(cheap.explain({"dest": "MXP", "price": 600}))
+        does not match
+          filter 1 of 1 fails: dest = 'MXP' AND price < 500
+            yes  dest = 'MXP'   (dest is 'MXP')
+            no   price < 500   (price is 600)
+        """
+        values = as_message(message)
+        return Explanation(self, tuple(_verdict(f, values) for f in self.filters))
 
     def __or__(self, other: Predicate) -> Predicate:
         if not isinstance(other, Predicate):
@@ -223,127 +182,86 @@ class Predicate(msgspec.Struct, frozen=True, gc=False):
         return sum(map(len, self.filters))
 
     def __str__(self) -> str:
-        from palio.model.sql_text import predicate_sql
-
-        return predicate_sql(self)
+        return " OR ".join(map(str, self.filters)) or "FALSE"
 
     def __repr__(self) -> str:
         return f"Predicate({_shorten(str(self))})"
 
 
-def _check(
-    name: str, op: Op | str, value: object, type: Type | str | None
-) -> tuple[str, Op, Operand, Type | None]:
-    """The parts of a constraint, checked and in normal form."""
-    try:
-        name = as_name(name)
-    except InvalidValue as error:
-        raise InvalidPredicate(str(error)) from None
-    op = _as_op(name, op)
-    if op is Op.ANY or op is Op.ABSENT:
-        if value is not None:
-            raise InvalidPredicate(f"attribute {name!r}: {op} takes no value, got {value!r}")
-        if op is Op.ABSENT and type is not None:
-            raise InvalidPredicate(f"attribute {name!r}: absent has no type, got {type!s}")
-        return name, op, None, None if type is None else _as_type(name, type)
-    op, operand, kind = _operand(name, op, value)
-    if type is not None and not comparable(kind, _as_type(name, type)):
-        raise InvalidPredicate(f"attribute {name!r}: {operand!r} is not of type {type!s}")
-    return name, op, operand, kind
+# ---- why
 
 
-def _as_op(name: str, op: Op | str) -> Op:
-    try:
-        return Op(op)
-    except ValueError:
-        raise InvalidPredicate(
-            f"attribute {name!r}: no operator {op!r}; there are {', '.join(Op)}"
-        ) from None
+@dataclass(frozen=True, slots=True)
+class ConstraintVerdict:
+    """One constraint and the attribute that it names; the value is None where there is none."""
+
+    constraint: Constraint
+    value: Value | None
+    holds: bool
+
+    @property
+    def reason(self) -> str:
+        name = self.constraint.name
+        if self.value is None:
+            return f"{name} is not there"
+        type = type_of(self.value)
+        shown = format_instant(self.value) if type == "time" else repr(self.value)  # type: ignore[arg-type]
+        expected = self.constraint.type
+        if not self.holds and expected is not None and type != expected:
+            return f"{name} is the {type} {shown}"
+        return f"{name} is {shown}"
+
+    def __str__(self) -> str:
+        return f"{'yes' if self.holds else 'no '}  {self.constraint}   ({self.reason})"
 
 
-def _as_type(name: str, type: Type | str) -> Type:
-    try:
-        return Type(type)
-    except ValueError:
-        raise InvalidPredicate(
-            f"attribute {name!r}: no type {type!r}; there are {', '.join(Type)}"
-        ) from None
+@dataclass(frozen=True, slots=True)
+class FilterVerdict:
+    """One filter: it holds when all its constraints do."""
+
+    filter: Filter
+    constraints: tuple[ConstraintVerdict, ...]
+
+    @property
+    def holds(self) -> bool:
+        return all(c.holds for c in self.constraints)
+
+    @property
+    def deciding(self) -> tuple[ConstraintVerdict, ...]:
+        """What decided: all constraints when it holds, those that failed when not."""
+        return tuple(c for c in self.constraints if c.holds == self.holds)
 
 
-def _operand(name: str, op: Op, value: object) -> tuple[Op, Operand, Type]:
-    """Check operator and value against each other; give the constraint its normal form."""
-    if op is Op.IN:
-        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-            raise InvalidPredicate(f"attribute {name!r}: in takes a list of values, got {value!r}")
-        return in_operand(name, [_checked(name, v) for v in value])
-    checked = _checked(name, value)
-    kind = type_of(checked)
-    if op in STRING_OPS and kind is not Type.STRING:
-        raise InvalidPredicate(f"attribute {name!r}: {op} takes a string, got {value!r}")
-    if op in ORDER_OPS and kind is Type.BOOL:
-        raise InvalidPredicate(f"attribute {name!r}: {op} does not order booleans; use = or !=")
-    return op, checked, kind
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The verdict on a message; `str()` is made to be read."""
+
+    predicate: Predicate
+    filters: tuple[FilterVerdict, ...]
+
+    @property
+    def matches(self) -> bool:
+        return any(f.holds for f in self.filters)
+
+    def __str__(self) -> str:
+        lines = ["matches" if self.matches else "does not match"]
+        if not self.filters:
+            lines.append("  the predicate selects nothing")
+        for i, verdict in enumerate(self.filters, 1):
+            held = "holds" if verdict.holds else "fails"
+            lines.append(f"  filter {i} of {len(self.filters)} {held}: {verdict.filter}")
+            lines.extend(f"    {c}" for c in verdict.constraints)
+        return "\n".join(lines)
 
 
-def in_operand(name: str, values: list[Value]) -> tuple[Op, Operand, Type]:
-    """The normal form of a set: sorted, without repeats; of one value it is `=`."""
-    if not values:
-        raise InvalidPredicate(f"attribute {name!r}: in takes at least one value")
-    types = set(map(type_of, values))
-    if len(types) > 1 and not types <= NUMBERS:
-        raise InvalidPredicate(
-            f"attribute {name!r}: the list of in mixes types ({', '.join(sorted(types))})"
-        )
-    if len(types) > 1:  # of two equal numbers the int stays
-        values = sorted(values, key=lambda value: type_of(value) is not Type.INT)
-    ordered = sorted(dict.fromkeys(values))
-    if len(ordered) == 1:
-        return Op.EQ, ordered[0], type_of(ordered[0])
-    kept = set(map(type_of, ordered))
-    return Op.IN, tuple(ordered), kept.pop() if len(kept) == 1 else Type.FLOAT
-
-
-def _checked(name: str, value: object) -> Value:
-    if value is None:
-        raise InvalidPredicate(f"attribute {name!r}: a constraint needs a value; use absent or any")
-    try:
-        return constraint_value(name, as_value(name, value))
-    except InvalidValue as error:
-        raise InvalidPredicate(str(error)) from None
-
-
-def constraint_value(name: str, value: Value) -> Value:
-    """What a constraint may compare with: any value but NaN; -0.0 is 0.0."""
-    if isinstance(value, float):
-        if value != value:
-            raise InvalidPredicate(
-                f"attribute {name!r}: NaN is no value of a constraint; "
-                "it is above every number, so > CAST('Infinity' AS DOUBLE) selects it"
-            )
-        return value + 0.0
-    return value
-
-
-def _member(value: Any, operand: Any) -> bool:
-    at = bisect_left(operand, value)
-    return at < len(operand) and bool(operand[at] == value)
-
-
-TESTS: dict[Op, Callable[[Any, Any], bool]] = {
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.GT: operator.gt,
-    Op.GE: operator.ge,
-    Op.IN: _member,
-    Op.PREFIX: str.startswith,
-    Op.SUFFIX: str.endswith,
-    Op.CONTAINS: operator.contains,
-    Op.NOT_PREFIX: lambda value, operand: not value.startswith(operand),
-    Op.NOT_SUFFIX: lambda value, operand: not value.endswith(operand),
-    Op.NOT_CONTAINS: lambda value, operand: operand not in value,
-}
+def _verdict(conjunction: Filter, message: Message) -> FilterVerdict:
+    return FilterVerdict(
+        conjunction,
+        tuple(
+            ConstraintVerdict(c, message.get(c.name), c.matches(message.get(c.name)))
+            for c in conjunction.constraints
+        ),
+    )
 
 
 def _shorten(text: str, width: int = 200) -> str:

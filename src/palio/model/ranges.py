@@ -8,7 +8,7 @@ Every ordered type maps to a finite range of integers that keeps its order:
     time   microseconds since 1970
 
 so all of them are discrete: between two neighbouring doubles there is nothing, and the
-complement, intersection and difference of sets are sets of ranges again. A set is a tuple of
+complement, intersection and difference of sets of ranges are sets of ranges too. A set is a tuple of
 (first, last) pairs, inclusive, ascending, with a gap between any two.
 """
 
@@ -21,7 +21,8 @@ from datetime import datetime
 from operator import itemgetter
 from typing import TypeAlias
 
-from palio.model.predicate import Constraint, Op
+from palio.model.operators import Op
+from palio.model.predicate import Constraint
 from palio.model.values import (
     INT_MAX,
     INT_MIN,

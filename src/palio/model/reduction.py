@@ -8,17 +8,11 @@ never changes: a filter is dropped only while one that covers it is still there.
 from __future__ import annotations
 
 from palio.model import valuesets
+from palio.model.boxes import Schema, box, box_covers, declared, is_contradiction
 from palio.model.cover_index import CoverIndex
-from palio.model.covering import (
-    Schema,
-    Subscription,
-    as_predicate,
-    box,
-    box_covers,
-    declared,
-    is_contradiction,
-)
-from palio.model.predicate import Constraint, Filter, Op, Predicate
+from palio.model.covering import Subscription, as_predicate
+from palio.model.operators import Op
+from palio.model.predicate import Constraint, Filter, Predicate
 from palio.model.valuesets import ANYTHING, ValueSet, intersection, is_subset
 
 

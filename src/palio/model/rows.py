@@ -80,7 +80,9 @@ def _leaves(schema: Any) -> list[_Leaf]:
             stack += inner[::-1]
             continue
         if as_name(name) in leaves:
-            raise InvalidValue(f"the column {name!r} is there twice; rename one of the two")
+            raise InvalidValue(
+                f"the column {name!r} is there twice", remedy="rename one of the two"
+            )
         leaves[name] = _leaf(name, path, kind)
     return list(leaves.values())
 
@@ -93,14 +95,15 @@ def _leaf(name: str, path: tuple[int, ...], kind: Any) -> _Leaf:
     if shown.startswith("timestamp["):
         if not inner.tz:
             raise InvalidValue(
-                f"column {name!r}: the type {kind} has no time zone; "
-                f"if it is in UTC, cast it to timestamp('us', tz='UTC')"
+                f"column {name!r}: the type {kind} has no time zone",
+                remedy="if it is in UTC, cast it to timestamp('us', tz='UTC')",
             )
         return _Leaf(name, path, encoded, "int64", _INSTANTS[inner.unit])
     if shown not in _READ:
         raise InvalidValue(
-            f"column {name!r}: the type {kind} holds no value of an attribute; drop the column or "
-            "cast it to bool, an integer, a float, string, date32 or a timestamp with a zone"
+            f"column {name!r}: the type {kind} holds no value of an attribute",
+            remedy="drop the column or "
+            "cast it to bool, an integer, a float, string, date32 or a timestamp with a zone",
         )
     return _Leaf(name, path, encoded, *_READ[shown])
 
@@ -120,7 +123,7 @@ def _values(leaf: _Leaf, column: Any, first: int) -> Iterator[Value | None]:
                 found = _objects(leaf, piece)
             yield from _converted(leaf, found, first + start)
     except UnicodeDecodeError as error:
-        raise InvalidValue(f"attribute {leaf.name!r}: a string is not UTF-8: {error}") from None
+        raise InvalidValue(f"a string is not UTF-8: {error}", attribute=leaf.name) from None
 
 
 def _objects(leaf: _Leaf, column: Any) -> list[Any]:
@@ -138,7 +141,7 @@ def _converted(leaf: _Leaf, found: list[Any], first: int) -> Iterator[Value | No
         try:
             yield None if value is None else convert(value)
         except InvalidValue as error:
-            raise InvalidValue(f"attribute {leaf.name!r}, row {row}: {error}") from None
+            raise error.at(attribute=leaf.name, row=row) from None
 
 
 def _int(value: int) -> int:
@@ -158,7 +161,8 @@ def _instant_of_nanos(value: int) -> datetime:
     micros, rest = divmod(value, 1000)
     if rest:
         raise InvalidValue(
-            f"the instant ({value} nanoseconds) is finer than a microsecond; round it first"
+            f"the instant ({value} nanoseconds) is finer than a microsecond",
+            remedy="round it first",
         )
     return instant_from_micros(micros)  # 64 bits of nanoseconds end in the year 2262
 

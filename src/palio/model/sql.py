@@ -15,13 +15,14 @@ from sqlglot import exp
 
 from palio.model.dnf import Tree, dnf, join
 from palio.model.literals import BadLiteral
-from palio.model.predicate import OPPOSITE, Constraint, Op, trusted_constraint
+from palio.model.operators import OPPOSITE, Op
+from palio.model.predicate import Constraint, trusted_constraint
 from palio.model.templates import (
     CASTS,
     Leaf,
     Literals,
-    Members,
-    Operand,
+    MembersReader,
+    OperandReader,
     Template,
     cast,
     constraint_leaf,
@@ -142,14 +143,14 @@ class _Builder:
             return False
         return self.constant(_operand(left), op, _operand(right)) is not negated
 
-    def constant(self, left: Operand, op: Op, right: Operand) -> bool:
+    def constant(self, left: OperandReader, op: Op, right: OperandReader) -> bool:
         """Two literals: 1 = 1. Its truth depends on them, so the shape cannot be kept."""
         self.reusable = False
         value = left.read(self.literals)
         made = constraint_leaf("literal", op, right)(self.literals)
         return isinstance(made, Constraint) and made.matches(value)
 
-    def leaf(self, name: str, op: Op, operand: Operand) -> Tree:
+    def leaf(self, name: str, op: Op, operand: OperandReader) -> Tree:
         return self.add(constraint_leaf(name, op, operand))
 
     def fixed(self, name: str, op: Op, value: Value | None, type: Type | None) -> Tree:
@@ -271,7 +272,7 @@ _VISITS: dict[type, Callable[[_Builder, Any, bool], Tree]] = {
 }
 
 
-def _operand(node: Any) -> Operand:
+def _operand(node: Any) -> OperandReader:
     """How to read a literal: plain, negative, or cast to a type."""
     node = _bare(node)
     if isinstance(node, exp.Boolean):
@@ -301,7 +302,7 @@ def _unsigned(node: Any) -> tuple[Any, bool]:
     return node, negative
 
 
-def _cast(node: Any) -> Operand:
+def _cast(node: Any) -> OperandReader:
     _only(node, "this", "to", "_type")
     wanted = node.args["to"].this.name
     if wanted not in CASTS:
@@ -313,7 +314,7 @@ def _cast(node: Any) -> Operand:
     return cast(_slot(node.this), wanted)
 
 
-def _members(node: Any) -> Members:
+def _members(node: Any) -> MembersReader:
     """A member of an IN list; its slot may hold many."""
     inner, negative = _unsigned(node)
     if isinstance(inner, exp.Literal):

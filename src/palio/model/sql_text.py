@@ -1,4 +1,4 @@
-"""Printing predicates as SQL that `parse` reads back to the same predicate.
+"""Constraints, names and values as SQL that `parse` reads back to the same.
 
 Spark SQL reads it with the same meaning, but for `typeof(x) = 'int'` (an `any` of one type): there
 a column has its type even where it is NULL, and other names for it.
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from palio.model.predicate import Constraint, Filter, Op, Predicate
-from palio.model.values import Value, format_instant
+from palio.model.operands import Operand
+from palio.model.operators import STRING_OPS, Op
+from palio.model.values import Type, Value, format_instant
 
 # Words that SQL's grammar wants for itself; as names they need backticks.
 RESERVED = frozenset(
@@ -171,53 +171,29 @@ _POSITIVE = {
 }
 
 
-def _string_op(constraint: Constraint) -> str:
-    name, text = name_sql(constraint.name), str(constraint.value)
-    op = _POSITIVE.get(constraint.op, constraint.op)
-    negated = op is not constraint.op
-    if not text or any(char in text for char in "%_\\"):
-        call = f"{_FUNCTIONS[op]}({name}, {value_sql(text)})"
-        return f"NOT {call}" if negated else call
-    pattern = ("" if op is Op.PREFIX else "%") + text + ("" if op is Op.SUFFIX else "%")
-    return f"{name} {'NOT ' * negated}LIKE {value_sql(pattern)}"
+def constraint_sql(name: str, op: Op, operand: Operand, type: Type | None) -> str:
+    """A constraint as SQL.
 
-
-def _set(constraint: Constraint) -> str:
-    members: Any = constraint.value
-    return f"{name_sql(constraint.name)} IN ({', '.join(map(value_sql, members))})"
-
-
-def _any(constraint: Constraint) -> str:
-    if constraint.type is None:
-        return f"{name_sql(constraint.name)} IS NOT NULL"
-    return f"typeof({name_sql(constraint.name)}) = '{constraint.type}'"
-
-
-_PRINT: dict[Op, Callable[[Constraint], str]] = {
-    Op.IN: _set,
-    Op.ANY: _any,
-    Op.ABSENT: lambda constraint: f"{name_sql(constraint.name)} IS NULL",
-    **dict.fromkeys((*_FUNCTIONS, *_POSITIVE), _string_op),
-}
-
-
-def constraint_sql(constraint: Constraint) -> str:
-    special = _PRINT.get(constraint.op)
-    if special is not None:
-        return special(constraint)
-    value: Any = constraint.value
-    return f"{name_sql(constraint.name)} {constraint.op} {value_sql(value)}"
-
-
-def filter_sql(conjunction: Filter) -> str:
-    return " AND ".join(map(constraint_sql, conjunction.constraints)) or "TRUE"
-
-
-def predicate_sql(predicate: Predicate) -> str:
-    """The predicate as SQL.
-
-    >>> from palio.model.language import parse
-    >>> predicate_sql(parse("x in (3, 1) or `y z` > 2.5"))
-    'x IN (1, 3) OR `y z` > 2.5'
+    >>> constraint_sql("y z", Op.IN, (1, 3), Type.INT)
+    '`y z` IN (1, 3)'
     """
-    return " OR ".join(map(filter_sql, predicate.filters)) or "FALSE"
+    shown, value = name_sql(name), cast(Any, operand)
+    if op is Op.IN:
+        return f"{shown} IN ({', '.join(map(value_sql, value))})"
+    if op is Op.ABSENT:
+        return f"{shown} IS NULL"
+    if op is Op.ANY:
+        return f"{shown} IS NOT NULL" if type is None else f"typeof({shown}) = '{type}'"
+    if op in STRING_OPS:
+        return _string_test(shown, op, value)
+    return f"{shown} {op} {value_sql(value)}"
+
+
+def _string_test(name: str, op: Op, text: str) -> str:
+    positive = _POSITIVE.get(op, op)
+    negated = positive is not op
+    if not text or any(char in text for char in "%_\\"):
+        call = f"{_FUNCTIONS[positive]}({name}, {value_sql(text)})"
+        return f"NOT {call}" if negated else call
+    pattern = ("" if positive is Op.PREFIX else "%") + text + ("" if positive is Op.SUFFIX else "%")
+    return f"{name} {'NOT ' * negated}LIKE {value_sql(pattern)}"

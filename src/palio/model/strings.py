@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from palio.model.automata import Atom
-from palio.model.predicate import OPPOSITE, TESTS, Op
+from palio.model.operators import OPPOSITE, TESTS, Op
 
 _LAST_CHAR = "\U0010ffff"
 _NEGATIVE = frozenset({Op.NE, Op.NOT_PREFIX, Op.NOT_SUFFIX, Op.NOT_CONTAINS})

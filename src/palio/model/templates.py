@@ -4,7 +4,7 @@
     leaves     [dest = #0]  [price < #1]  [id != each of #2]      functions of the literals
     filters    (0, 1)  (2,)                                       which leaves each filter takes
 
-A leaf makes a constraint, or a conjunction of them. What it cannot use it blames on a slot.
+A leaf makes a constraint, or a conjunction of them. Its errors name the slot of the literal.
 """
 
 from __future__ import annotations
@@ -14,21 +14,12 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from palio.errors import InvalidPredicate, InvalidValue
+from palio.errors import InvalidPredicate, InvalidValue, PalioError
 from palio.model.like import like_operand
 from palio.model.literals import BadLiteral, Literal, read, read_double, read_integer
-from palio.model.predicate import (
-    OPPOSITE,
-    ORDER_OPS,
-    STRING_OPS,
-    Constraint,
-    Filter,
-    Op,
-    Predicate,
-    constraint_value,
-    in_operand,
-    trusted_constraint,
-)
+from palio.model.operands import constraint_value, in_operand
+from palio.model.operators import OPPOSITE, ORDER_OPS, STRING_OPS, Op
+from palio.model.predicate import Constraint, Filter, Predicate, trusted_constraint
 from palio.model.values import Type, Value, parse_instant, type_of
 
 Literals: TypeAlias = list[Literal]
@@ -66,7 +57,7 @@ def picker(leaves: tuple[int, ...], plain: bool) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class OperandReader:
     """How to read one value from the literals; slot -1: it needs none."""
 
     slot: int
@@ -74,19 +65,19 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class MembersReader:
     """How to read the members of a list."""
 
     slot: int
     read: Callable[[Literals], list[Value]]
 
 
-def fixed(value: Value) -> Operand:
+def fixed(value: Value) -> OperandReader:
     """A value that stands in the shape itself: TRUE, FALSE."""
-    return Operand(-1, lambda _literals: value)
+    return OperandReader(-1, lambda _literals: value)
 
 
-def literal(slot: int, negative: bool) -> Operand:
+def literal(slot: int, negative: bool) -> OperandReader:
     """The literal of a slot, perhaps behind a minus sign."""
 
     def value(literals: Literals) -> Value:
@@ -95,13 +86,13 @@ def literal(slot: int, negative: bool) -> Operand:
             if isinstance(token, str):
                 return read(token, negative)
         except InvalidValue as error:
-            raise _blame(slot, error) from None
+            raise _bad_literal(slot, error) from None
         raise BadLiteral("a list stands only behind IN", slot)
 
-    return Operand(slot, value)
+    return OperandReader(slot, value)
 
 
-def members(slot: int, negative: bool) -> Members:
+def members(slot: int, negative: bool) -> MembersReader:
     """The list of a slot; a sign before it belongs to its first member."""
 
     def values(literals: Literals) -> list[Value]:
@@ -111,19 +102,19 @@ def members(slot: int, negative: bool) -> Members:
         try:
             return [read(tokens[0], negative), *map(read, tokens[1:])]
         except InvalidValue as error:
-            raise _blame(slot, error) from None
+            raise _bad_literal(slot, error) from None
 
-    return Members(slot, values)
+    return MembersReader(slot, values)
 
 
-def member(operand: Operand) -> Members:
+def member(operand: OperandReader) -> MembersReader:
     """A list of one."""
-    return Members(operand.slot, lambda literals: [operand.read(literals)])
+    return MembersReader(operand.slot, lambda literals: [operand.read(literals)])
 
 
 def _date(text: str) -> Value:
     if ":" in text:
-        raise InvalidValue(f"the date {text[:40]!r} has a time of day; write TIMESTAMP")
+        raise InvalidValue(f"the date {text[:40]!r} has a time of day", remedy="write TIMESTAMP")
     return parse_instant(text)
 
 
@@ -140,7 +131,7 @@ CASTS: dict[str, Callable[[str], Value]] = {
 }
 
 
-def cast(slot: int, wanted: str) -> Operand:
+def cast(slot: int, wanted: str) -> OperandReader:
     """TIMESTAMP '...' and CAST('...' AS DOUBLE)."""
     inner, convert = literal(slot, False), CASTS[wanted]
 
@@ -148,17 +139,17 @@ def cast(slot: int, wanted: str) -> Operand:
         raw = inner.read(literals)
         try:
             return convert(raw if isinstance(raw, str) else repr(raw))
-        except ValueError as error:
-            raise _blame(slot, error) from None
+        except InvalidValue as error:
+            raise _bad_literal(slot, error) from None
 
-    return Operand(slot, value)
-
-
-def _blame(slot: int, error: Exception) -> BadLiteral:
-    return BadLiteral(str(error).removeprefix("attribute 'literal': "), slot)
+    return OperandReader(slot, value)
 
 
-def constraint_leaf(name: str, op: Op, operand: Operand) -> Leaf:
+def _bad_literal(slot: int, error: PalioError) -> BadLiteral:
+    return BadLiteral(error.detail, slot)
+
+
+def constraint_leaf(name: str, op: Op, operand: OperandReader) -> Leaf:
     """A constraint with one value."""
     read_value, slot = operand.read, operand.slot
     ordered, textual = op in ORDER_OPS, op in STRING_OPS
@@ -172,7 +163,7 @@ def constraint_leaf(name: str, op: Op, operand: Operand) -> Leaf:
             try:
                 value = constraint_value(name, value)
             except InvalidPredicate as error:
-                raise _blame(slot, error) from None
+                raise _bad_literal(slot, error) from None
         elif ordered and type is Type.BOOL:
             raise BadLiteral(f"{op} does not order booleans; use = or !=", slot)
         return trusted_constraint(name, op, value, type)
@@ -180,7 +171,7 @@ def constraint_leaf(name: str, op: Op, operand: Operand) -> Leaf:
     return leaf
 
 
-def set_leaf(name: str, lists: Sequence[Members], negated: bool) -> Leaf:
+def set_leaf(name: str, lists: Sequence[MembersReader], negated: bool) -> Leaf:
     """IN, or NOT IN as a conjunction of !=."""
 
     def leaf(literals: Literals) -> Constraints:
@@ -188,7 +179,7 @@ def set_leaf(name: str, lists: Sequence[Members], negated: bool) -> Leaf:
         try:
             op, operand, type = in_operand(name, [constraint_value(name, v) for v in values])
         except InvalidPredicate as error:
-            raise _blame(lists[0].slot, error) from None
+            raise _bad_literal(lists[0].slot, error) from None
         if not negated:
             return trusted_constraint(name, op, operand, type)
         chosen = operand if isinstance(operand, tuple) else (operand,)
@@ -199,14 +190,14 @@ def set_leaf(name: str, lists: Sequence[Members], negated: bool) -> Leaf:
     return leaf
 
 
-def like_leaf(name: str, pattern: Operand, escape: Operand, negated: bool) -> Leaf:
+def like_leaf(name: str, pattern: OperandReader, escape: OperandReader, negated: bool) -> Leaf:
     """LIKE: the operator follows from where the pattern has its %."""
 
     def leaf(literals: Literals) -> Constraint:
         try:
             op, text = like_operand(pattern.read(literals), escape.read(literals))
         except InvalidPredicate as error:
-            raise _blame(pattern.slot, error) from None
+            raise _bad_literal(pattern.slot, error) from None
         return trusted_constraint(name, OPPOSITE[op] if negated else op, text, Type.STRING)
 
     return leaf

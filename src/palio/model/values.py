@@ -82,8 +82,9 @@ def _from_int(name: str, value: Any) -> Value:
     if INT_MIN <= value <= INT_MAX:
         return int(value)
     raise InvalidValue(
-        f"attribute {name!r}: the integer {_short(value)} does not fit in 64 bits; "
-        "use a float or a string"
+        f"the integer {shortened(value)} does not fit in 64 bits",
+        attribute=name,
+        remedy="use a float or a string",
     )
 
 
@@ -98,8 +99,8 @@ def _from_str(name: str, value: Any) -> str:
             text.encode()
         except UnicodeEncodeError:
             raise InvalidValue(
-                f"attribute {name!r}: the string {_short(text)} holds a lone surrogate, "
-                "so it is not UTF-8 text"
+                f"the string {shortened(text)} holds a lone surrogate, so it is not UTF-8 text",
+                attribute=name,
             ) from None
     return text
 
@@ -107,18 +108,21 @@ def _from_str(name: str, value: Any) -> str:
 def _from_datetime(name: str, value: datetime) -> Value:
     if value.tzinfo is None or value.utcoffset() is None:
         raise InvalidValue(
-            f"attribute {name!r}: the datetime {value} has no time zone; "
-            "give it one, for example value.replace(tzinfo=datetime.UTC)"
+            f"the datetime {value} has no time zone",
+            attribute=name,
+            remedy="give it one, for example value.replace(tzinfo=datetime.UTC)",
         )
     if getattr(value, "nanosecond", 0):  # pandas.Timestamp
         raise InvalidValue(
-            f"attribute {name!r}: the instant {value} is finer than a microsecond; round it first"
+            f"the instant {value} is finer than a microsecond",
+            attribute=name,
+            remedy="round it first",
         )
     try:
         moved = value.astimezone(UTC)
     except OverflowError:
         raise InvalidValue(
-            f"attribute {name!r}: the instant {value} lies outside the years 1 to 9999 of UTC"
+            f"the instant {value} lies outside the years 1 to 9999 of UTC", attribute=name
         ) from None
     return datetime(
         moved.year,
@@ -155,18 +159,22 @@ def _from_relative(name: str, value: object) -> Value:
     if kind is not None and getattr(value, "ndim", None) == 0:
         if kind == "M":
             raise InvalidValue(
-                f"attribute {name!r}: numpy.datetime64 has no time zone; use a datetime with one"
+                "numpy.datetime64 has no time zone",
+                attribute=name,
+                remedy="use a datetime with one",
             )
         plain = value.item()  # type: ignore[attr-defined]
         if type(plain) in _CONVERT:
             return as_value(name, plain)
     raise InvalidValue(
-        f"attribute {name!r}: {_short(value)} is of type {type(value).__name__}; "
-        "a value is a bool, int, float, str, or a datetime with a time zone"
+        f"{shortened(value)} is of type {type(value).__name__}",
+        attribute=name,
+        remedy="a value is a bool, int, float, str, or a datetime with a time zone",
     )
 
 
-def _short(value: object, width: int = 60) -> str:
+def shortened(value: object, width: int = 60) -> str:
+    """A value as errors show it."""
     if isinstance(value, int) and value.bit_length() > 200:  # printing may be refused: too long
         return f"of {value.bit_length()} bits"
     text = repr(value)
@@ -191,8 +199,8 @@ def parse_instant(text: str) -> datetime:
     found = _INSTANT.fullmatch(text)
     if not found:
         raise InvalidValue(
-            f"{_short(text)} is not an instant; write '2013-01-31 10:00:00' (UTC) "
-            "or '2013-01-31T10:00:00+01:00'"
+            f"{shortened(text)} is not an instant",
+            remedy="write '2013-01-31 10:00:00' (UTC) or '2013-01-31T10:00:00+01:00'",
         )
     year, month, day, hour, minute, second = (int(found[i] or 0) for i in range(1, 7))
     fraction = (found[7] or "").rstrip("0")

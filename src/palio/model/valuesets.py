@@ -21,7 +21,8 @@ import msgspec
 from palio.errors import LimitExceeded
 from palio.model import automata, ranges
 from palio.model.automata import Atom
-from palio.model.predicate import Constraint, Op
+from palio.model.operators import Op
+from palio.model.predicate import Constraint
 from palio.model.ranges import UNIVERSE, Ranges
 from palio.model.strings import Facts, facts, implies, opposite
 from palio.model.values import NUMBERS, Type, Value
@@ -153,7 +154,8 @@ def _follows(known: Facts, atoms: tuple[Atom, ...], atom: Atom, exact: bool) -> 
 def difference(a: ValueSet, b: ValueSet, exact: bool = False) -> list[ValueSet]:
     """a without b, as disjoint sets; some may be empty.
 
-    Where that would take too many atoms, a little more of a is kept, or with `exact` it raises.
+    When that takes too many atoms the answer is larger than the difference; with `exact` this
+    raises LimitExceeded instead.
     """
     rest = tuple(ranges.difference(x, y) for x, y in zip(a.ranges, b.ranges, strict=True))
     untouched = a.strings if b.strings is None else None

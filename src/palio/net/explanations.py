@@ -2,8 +2,8 @@
 
 b3
   ann/desk: durable, at b5: kept here until b5 has it; price < 500 holds ...
-└─▶ b2  (the way to brokers that want it)
-     └─▶ b1  (the way to brokers that want it)
+└─▶ b2  (the next hop to brokers that want the message)
+     └─▶ b1  (the next hop to brokers that want the message)
             bob/c1#1: price < 500 holds ...
 """
 
@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from palio.protocol.explaining import is_named
-from palio.protocol.words import Explained, Hop
+from palio.protocol.broker.explain import is_named
+from palio.protocol.wire.control import Explained, Hop
 
 
 def lines(explained: Explained, subscription: str = "") -> Iterator[str]:
-    """The hops as a tree, and what is known of `subscription` at the end if it was asked for."""
+    """The hops as a tree; at the end why `subscription`, if given, does not get the message."""
     first = explained.hops[0]
     yield first.broker
     yield from _below(first, list(explained.hops[1:]), "")
@@ -26,8 +26,7 @@ def lines(explained: Explained, subscription: str = "") -> Iterator[str]:
     if subscription and not any(is_named(name, subscription) for name in names):
         yield (
             f"{subscription}: no broker that the message visits has a subscription of this name, "
-            f"and there is no durable one: nothing selects the message where it is, or it does not "
-            f"exist"
+            f"and there is no durable one: it does not exist, or it does not select the message"
         )
     elif not names:
         yield "nobody gets it"

@@ -1,10 +1,10 @@
-"""The network as text: a picture of small ones, and a table.
+"""The network as text: a drawing of small networks, and a table.
 
-    without cycles   a line, or a tree with the broker in its middle on top
-    up to 12 others  brokers on a circle, dots for links; who is linked sits together where it can
-    larger           the table alone
+    without cycles            a line, or a tree with its central broker on top
+    cycles, up to 12 brokers  brokers on a circle with dots for links, linked ones side by side
+    larger                    the table alone
 
-A link is drawn when both ends say it. A broker that cannot be reached has a question mark.
+A link is drawn if both ends report it. A broker that cannot be reached has a question mark.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from math import cos, pi, sin
 
-from palio.protocol.words import Place
+from palio.protocol.wire.control import Place
 
 CIRCLE_MAX = 12
 TREE_MAX = 50
@@ -21,7 +21,7 @@ _WIDTH, _HEIGHT = 44, 13
 
 
 def draw(places: Sequence[Place], here: str = "") -> str:
-    """Picture and table. `here` is the broker that was asked: it has a star.
+    """Drawing and table. `here` is the broker that was asked; it gets a star.
 
     >>> print(draw([Place("b1", (("b2", 1.0),), 3, 1, True), Place("b2", (("b1", 1.0),), 0, 0, True)]))
     b1 ─── b2
@@ -36,7 +36,7 @@ def draw(places: Sequence[Place], here: str = "") -> str:
 
 
 def table(places: Sequence[Place], here: str = "") -> Iterator[str]:
-    """A line for each broker. `filters` are what its live subscriptions want, reduced."""
+    """A line for each broker. `filters` counts those of its live subscriptions, reduced."""
     rows = [("broker", "links", "filters", "durable", "")]
     for place in places:
         links = (name if weight == 1 else f"{name}:{weight:g}" for name, weight in place.links)
@@ -56,7 +56,7 @@ def table(places: Sequence[Place], here: str = "") -> Iterator[str]:
 
 
 def picture(places: Sequence[Place], here: str = "") -> str:
-    """The network as a drawing; empty when it is too large for one."""
+    """The network as a drawing; empty if it is too large for one."""
     labels = {place.broker: _label(place, here) for place in places}
     links = links_of(places)
     if len(places) > TREE_MAX or not places:
@@ -69,7 +69,7 @@ def picture(places: Sequence[Place], here: str = "") -> str:
 
 
 def links_of(places: Sequence[Place]) -> dict[str, list[str]]:
-    """The neighbours of each broker, as far as both say so and can be reached."""
+    """The neighbours of each broker: links that both ends report, of brokers that can be reached."""
     said = {p.broker: {name for name, _ in p.links} if p.reachable else set() for p in places}
     return {
         broker: sorted((n for n in found if broker in said.get(n, ())), key=_natural)
@@ -82,7 +82,7 @@ def _label(place: Place, here: str) -> str:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """b2 comes before b10."""
+    """A sort key by which b2 comes before b10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
@@ -101,7 +101,7 @@ def _components(links: dict[str, list[str]]) -> Iterator[list[str]]:
 
 
 def _walk(links: dict[str, list[str]], start: str) -> list[str]:
-    """Depth first, so that whoever is linked with the one before comes next."""
+    """Depth first, so that linked brokers come one after the other."""
     order: dict[str, None] = {}
     stack = [start]
     while stack:
@@ -147,7 +147,7 @@ def _branches(
 
 
 def _circle(labels: dict[str, str], links: dict[str, list[str]]) -> Iterator[str]:
-    """Brokers clockwise from the top; characters are about twice as high as wide."""
+    """Brokers clockwise from the top. The circle is wide, because characters are about twice as high."""
     order = [name for found in _components(links) for name in _walk(links, found[0])]
     places = {}
     for i, name in enumerate(order):

@@ -1,4 +1,4 @@
-"""TLS: contexts for the three ends of a connection, and who a certificate says somebody is.
+"""TLS: contexts for the three ends of a connection, and the name in a peer's certificate.
 
 listening   shows the broker's certificate; asks clients for theirs when there is an authority
 dialling    a broker to a neighbour: shows its own certificate and checks the other's and its name
@@ -9,10 +9,26 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from palio.net.config import Tls
-from palio.net.sections import InvalidConfig
+from palio.net.config.sections import InvalidConfig
+from palio.net.config.values import Config, Tls
+
+
+class TlsContexts(NamedTuple):
+    """Of a broker; None: connections without TLS."""
+
+    listening: ssl.SSLContext | None
+    dialling: ssl.SSLContext | None
+
+
+def contexts(config: Config) -> TlsContexts:
+    """What a broker of this configuration needs; raises InvalidConfig for files that are wrong."""
+    has_neighbours = any(address.tls for address in config.neighbours.values())
+    return TlsContexts(
+        None if config.tls is None else listening(config.tls),
+        dialling(config.tls) if has_neighbours else None,
+    )
 
 
 def listening(tls: Tls) -> ssl.SSLContext:
@@ -36,7 +52,7 @@ def dialling(tls: Tls | None) -> ssl.SSLContext:
 def connecting(
     authority: Path | None = None, certificate: Path | None = None, key: Path | None = None
 ) -> ssl.SSLContext:
-    """Without an authority those of the system are trusted; the name is always checked."""
+    """Without an authority, trust those of the system. The name is always checked."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if authority is None:
@@ -49,10 +65,10 @@ def connecting(
 
 
 def certificate_name(connection: ssl.SSLObject | ssl.SSLSocket | None) -> str:
-    """Who the verified certificate of the other end says it is: the common name.
+    """The common name in the verified certificate of the other end.
 
-    A certificate without one is known by its alternative name, if it has only one. Empty: no
-    TLS, no certificate, or none with a name.
+    Without a common name: the alternative name, if there is exactly one. Empty: no TLS, no
+    certificate, or no name.
     """
     certificate: Any = connection.getpeercert() if connection is not None else None
     if not certificate:

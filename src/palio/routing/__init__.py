@@ -1,4 +1,4 @@
-"""Routing: what a router keeps, decides and says, without sockets, clocks or randomness."""
+"""Routing: posets, subscription forwarding, patterns, schemes; no sockets, clocks or randomness."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The value sets that filters have for one name, and the search among them.
 
-A cell is a set of values together with the filters that have it: equal sets share one cell, so a
-search compares sets once, however many filters have them. Two questions are asked, and each has an
-index of its own, by the outlines of the sets (`model/outlines.py`):
+A cell is a set of values and the filters that have it. Equal sets share one cell, so a search compares
+sets once, however many filters have them. There are two queries, each with an index of its own, by
+the outlines of the sets (`model/outlines.py`):
 
     which cells lie around a set?          by its members, its hull, the pairs of letters in it;
     only those that filters are filed in   holes are the points of != cells, loose is the rest
@@ -26,7 +26,7 @@ N = TypeVar("N", bound=Hashable)  # whatever has the sets
 
 
 class Cell(Generic[N]):
-    """A set of values of one name, who has it, and who of them is filed in it."""
+    """A set of values of one name, the filters that have it, and those filed in it."""
 
     __slots__ = (
         "allowed",

@@ -1,25 +1,25 @@
 """A router's state as text: peers, then each poset as an indented tree, then the patterns.
 
-An item stands below what covers it; -> names its subscribers, <- those it was forwarded to, as
-the arrows of the 2000 paper's figures: both show the way of messages. An item below several others
-is drawn out once, below the first; elsewhere it is marked ^ and stands alone.
+An item is indented below those that cover it. -> names its subscribers and <- the peers to which it
+is forwarded, as the arrows of the 2000 paper's figures: both point along the path of messages. An
+item below several others is written out below the first, and marked ^ below the others.
 
-The router's own name stands where it subscribes for patterns. Of a pattern, -> names who watches it,
-`here` is what is matched here, and each delegation has its number, its task and <- its neighbour.
+The router's own name marks its subscriptions for patterns. Of a pattern, -> names the peer that
+watches it, `here` is the part that is matched here, and each delegation has its number, its task and
+<- its neighbour.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Filter
-
-if TYPE_CHECKING:
-    from palio.routing.patterns.watching import Watches
-    from palio.routing.router import Router
-    from palio.routing.subscriptions import Subscriptions
+from palio.routing.packets import Peer
+from palio.routing.patterns.watching import Watches
+from palio.routing.router import Router
+from palio.routing.subscriptions import Subscriptions
 
 T = TypeVar("T", Filter, Advertisement)
 
@@ -37,7 +37,7 @@ def dump(router: Router) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _tree(items: Subscriptions[T], peers: list[str]) -> Iterator[str]:
+def _tree(items: Subscriptions[T], peers: list[Peer]) -> Iterator[str]:
     if not len(items):
         yield "  none"
         return
@@ -62,7 +62,7 @@ def _tree(items: Subscriptions[T], peers: list[str]) -> Iterator[str]:
 
 
 def pattern_lines(watches: Watches) -> Iterator[str]:
-    """The patterns of a router, and who does what of them."""
+    """The patterns of a router and their delegations."""
     for one in watches:
         yield f"  {one.watch.pattern} {one.watch.task} ->{one.peer} #{one.watch.id}"
         if one.plan.residual is not None:

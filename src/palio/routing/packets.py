@@ -1,4 +1,4 @@
-"""What routers hear and say: packets between peers, events of a router, effects of a step.
+"""Packets between peers, events of a router, effects of a step.
 
     event                                effect
     ─────                                ──────
@@ -7,10 +7,10 @@
     Left(peer)             │
     Tick(now)              ┘
 
-A peer is whoever is at the other end: an application, or another router. Packets carry no
-addresses; who sent one is known from where it came in. Links deliver the packets of one peer in
-order and at most once; a link that lost its state begins anew with a `Restate` from both sides.
-What is said about patterns is in patterns/packets.py.
+A peer is an application or another router. Packets carry no addresses: the router knows the sender
+by the link on which a packet arrives. Links deliver the packets of one peer in order and at most
+once; a link that has lost its state starts with a `Restate` from both sides. The packets of patterns
+are in patterns/packets.py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Role(StrEnum):
     """What a peer is to a router; it decides what is forwarded there."""
 
     CLIENT = "client"
-    """An application, or a router below this one in a hierarchy: gets what it asked for only."""
+    """An application, or a router below this one in a hierarchy: gets only what it subscribed to."""
     NEIGHBOUR = "neighbour"
     """A router of the same acyclic overlay: subscriptions and advertisements go there too."""
     MASTER = "master"
@@ -39,15 +39,16 @@ class Role(StrEnum):
 
 
 class Subscribe(msgspec.Struct, frozen=True, tag=True):
-    """Send me what this filter selects."""
+    """The sender subscribes to the messages that this filter selects."""
 
     filter: Filter
 
 
 class Unsubscribe(msgspec.Struct, frozen=True, tag=True):
-    """I take back all that this filter covers; from now on I want `instead`, in the same instant.
+    """Remove the sender's subscriptions that this filter covers, and add `instead` in the same step.
 
-    `instead` is what the filter had hidden: without it, messages would be lost between two packets.
+    `instead` are the filters that the removed one covered: with a packet of their own, messages
+    between the two packets would be lost.
     """
 
     filter: Filter
@@ -55,20 +56,20 @@ class Unsubscribe(msgspec.Struct, frozen=True, tag=True):
 
 
 class Advertise(msgspec.Struct, frozen=True, tag=True):
-    """I may send messages that this allows."""
+    """The sender may publish messages that this allows."""
 
     advertisement: Advertisement
 
 
 class Unadvertise(msgspec.Struct, frozen=True, tag=True):
-    """I take back all advertisements that this covers; `instead` stand from now on."""
+    """Remove the sender's advertisements that this covers, and add `instead` in the same step."""
 
     advertisement: Advertisement
     instead: tuple[Advertisement, ...] = ()
 
 
 class Restate(msgspec.Struct, frozen=True, tag=True):
-    """All that I want and all that I may send; whatever I said before is void."""
+    """All subscriptions, advertisements and watches of the sender; they replace those before."""
 
     subscriptions: tuple[Filter, ...] = ()
     advertisements: tuple[Advertisement, ...] = ()
@@ -90,14 +91,14 @@ Packet: TypeAlias = (
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """A peer is there; a router is told by a `Restate` what it is to know."""
+    """A peer is connected. A neighbour or master gets a `Restate` in reply."""
 
     peer: Peer
     role: Role = Role.CLIENT
 
 
 class Left(msgspec.Struct, frozen=True):
-    """A peer is gone for good: what it wanted and advertised is taken back."""
+    """A peer is gone for good: its subscriptions and advertisements are removed."""
 
     peer: Peer
 
@@ -108,8 +109,8 @@ class Received(msgspec.Struct, frozen=True):
 
 
 class Tick(msgspec.Struct, frozen=True):
-    """It is `now`, in microseconds of the publishers' clock: patterns wait no longer for what is
-    older than their lateness. Time is never guessed; without ticks it is what messages say."""
+    """The time is `now`, in microseconds of the publishers' clock: patterns release held messages that
+    are older than their lateness. Without ticks, time is the largest time of a message."""
 
     now: int
 

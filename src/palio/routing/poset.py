@@ -8,17 +8,18 @@
                           v        v
                   [airline = UA, price < 50]
 
-Only immediate relations are kept: an edge leads from f to g when f covers g and nothing that is
-there lies between them. An index finds who covers an item and whom it covers (`poset_index.py`).
+Only immediate relations are stored: an edge leads from f to g when f covers g and no item of the
+poset lies between them. An index finds the items that cover an item, and those that it covers
+(`poset_index.py`).
 
-Always: every edge is a covering, so a message that does not match an item matches nothing below it;
-of equal items (each covers the other) one is there; there is no cycle; and between two items there
-is an edge or a longer path, never both.
+Invariants: every edge is a covering, so a message that does not match an item matches nothing below
+it; of equal items (each covers the other) one is stored; there is no cycle; and between two items
+there is an edge or a longer path, never both.
 
 Covering of conjunctions of strings is sound but not complete, and therefore not always transitive:
-f may be seen to cover g, and g to cover h, but not f to cover h. In the poset, h is below f as long
-as g is there, and stays below when g leaves; it is the truth. `covering` and `covered` answer what
-`palio.covers` says of each pair.
+the tests may find that f covers g and g covers h, but not that f covers h. In the poset, h is below
+f while g is stored, and stays below when g is removed, which is correct. `covering` and `covered`
+return what `palio.covers` finds for each pair.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from palio.errors import InvalidValue
 from palio.model.advertisement import Advertisement
 from palio.model.message import Message, as_message
 from palio.model.predicate import Filter
-from palio.routing.poset_index import AdvertisementIndex, FilterIndex, Index, Node, T
+from palio.routing.poset_index import AdvertisementIndex, FilterIndex, PosetIndex, PosetNode, T
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Order(Generic[T]):
     """A covering relation, by the index that finds it."""
 
     name: str
-    index: Callable[[], Index[T, Any]]
+    index: Callable[[], PosetIndex[T, Any]]
 
 
 SUBSCRIPTIONS: Order[Filter] = Order("subscriptions", FilterIndex)
@@ -61,9 +62,9 @@ class Poset(Generic[T]):
 
     def __init__(self, order: Order[T]) -> None:
         self.order = order
-        self._index: Index[T, Any] = order.index()
-        self._nodes: dict[T, Node[T, Any]] = {}
-        self._roots: dict[Node[T, Any], None] = {}
+        self._index: PosetIndex[T, Any] = order.index()
+        self._nodes: dict[T, PosetNode[T, Any]] = {}
+        self._roots: dict[PosetNode[T, Any], None] = {}
         self._inserted = 0
         self._search: _Search[T] | None = None  # the last one, until something changes
 
@@ -75,11 +76,11 @@ class Poset(Generic[T]):
         return iter(self._nodes)
 
     def __contains__(self, item: object) -> bool:
-        """Is this very item there? `find` looks for an equal one."""
+        """Whether this item itself is stored; `find` looks for an equal one."""
         return item in self._nodes
 
     def insert(self, item: T) -> T:
-        """Put an item in. Gives the equal item that is there already, else the item itself."""
+        """Insert an item. Returns the equal item that is stored already, else the item itself."""
         if item in self._nodes:
             return item
         search = self._searched(item)
@@ -92,7 +93,7 @@ class Poset(Generic[T]):
         beyond_above, beyond_below = _beyond(above, _above), _beyond(below, _below)
         if equal := (above | beyond_above) & (below | beyond_below):
             return _first(equal).item
-        node = Node(item, form, self._inserted)
+        node = PosetNode(item, form, self._inserted)
         self._inserted += 1
         self._nodes[item] = node
         self._index.add(node)
@@ -102,8 +103,8 @@ class Poset(Generic[T]):
         self._search = _Search(self._index, item, form, above | {node}, below | {node})
         return item
 
-    def _link(self, node: Node[T, Any]) -> None:
-        """Draw the edges of a new node, and take away those that lead past it."""
+    def _link(self, node: PosetNode[T, Any]) -> None:
+        """Add the edges of a new node, and remove those that it makes redundant."""
         for lower in node.successors:
             for upper in lower.predecessors & node.predecessors:
                 upper.successors.remove(lower)
@@ -116,7 +117,7 @@ class Poset(Generic[T]):
             self._roots[node] = None
 
     def remove(self, item: T) -> None:
-        """Take the item out, or the one that is equal to it; what was below is linked anew."""
+        """Remove the item, or the one that is equal to it, and relink what was below it."""
         node = self._node(item)
         self._search = None
         del self._nodes[node.item]
@@ -132,39 +133,39 @@ class Poset(Generic[T]):
             if not lower.predecessors:
                 self._roots[lower] = None
 
-    def _is_linked(self, upper: Node[T, Any], lower: Node[T, Any]) -> bool:
-        """Is there something between the two? Search from where there is less to look at."""
+    def _is_linked(self, upper: PosetNode[T, Any], lower: PosetNode[T, Any]) -> bool:
+        """Whether a node lies between the two; looks at the smaller set of edges."""
         covers = self._index.covers
         if len(upper.successors) < len(lower.predecessors):
             return any(covers(node.form, lower.form) for node in upper.successors)
         return any(covers(upper.form, node.form) for node in lower.predecessors)
 
     def find(self, item: T) -> T | None:
-        """The item that is equal to this one, if it is there."""
+        """The stored item that is equal to this one, if there is one."""
         node = self._find(item)
         return None if node is None else node.item
 
     def covering(self, item: T) -> set[T]:
-        """All that cover the item, its equal included. The item need not be in."""
+        """All items that cover this one, an equal one included. It need not be stored."""
         return {node.item for node in self._searched(item).above()}
 
     def covered(self, item: T) -> set[T]:
-        """All that the item covers, its equal included. The item need not be in."""
+        """All items that this one covers, an equal one included. It need not be stored."""
         return {node.item for node in self._searched(item).below()}
 
     def covers(self, item: T, other: T) -> bool:
-        """Does one item cover the other? None need be in; it is quicker when they are."""
+        """Whether one item covers the other. Neither need be stored; it is faster if they are."""
         return self._index.covers(self._form(item), self._form(other))
 
     def above(self, item: T) -> Iterator[T]:
-        """What edges lead up to, the nearest first: all that cover the item are among these.
+        """The items on all paths upward, the nearest first; those that cover the item are among them.
 
-        A walk, not a search: who asks has mostly heard enough after a step or two.
+        It is lazy, because most callers stop after a step or two.
         """
         start = self._node(item)
         seen = {start}
         found = [start]
-        for node in found:  # which grows
+        for node in found:  # the loop appends to it
             if node is not start:
                 yield node.item
             new = node.predecessors - seen
@@ -172,27 +173,26 @@ class Poset(Generic[T]):
             found += new
 
     def predecessors(self, item: T) -> set[T]:
-        """Those that cover the item with nothing between. The item, or an equal one, is in."""
+        """The immediate predecessors of the item. It, or an equal one, must be stored."""
         return {node.item for node in self._node(item).predecessors}
 
     def successors(self, item: T) -> set[T]:
-        """Those that the item covers with nothing between. The item, or an equal one, is in."""
+        """The immediate successors of the item. It, or an equal one, must be stored."""
         return {node.item for node in self._node(item).successors}
 
     def roots(self) -> set[T]:
-        """Those that nothing covers."""
+        """The items that no other one covers."""
         return {node.item for node in self._roots}
 
     def ordered(self, items: Iterable[T]) -> list[T]:
-        """Items of this poset in the order of their insertion, for those who must not rely on
-        the order of a set."""
+        """Sort items of this poset by insertion, where a deterministic order is needed."""
         return sorted(items, key=lambda item: self._nodes[item].number)
 
     def matching(self, message: Message | Mapping[str, object]) -> set[T]:
-        """All that match a message; what lies under one that does not is not looked at (3.7)."""
+        """All items that match a message; what lies below one that does not is skipped (3.7)."""
         known = as_message(message)
         matched: set[T] = set()
-        open_above: dict[Node[T, Any], int] = {}
+        open_above: dict[PosetNode[T, Any], int] = {}
         ready = list(self._roots)
         while ready:
             node = ready.pop()
@@ -207,7 +207,7 @@ class Poset(Generic[T]):
         return matched
 
     def _searched(self, item: T) -> _Search[T]:
-        """The search for an item. Whoever asks about one often inserts it next, or just has."""
+        """The search for an item; the last one is cached, since a query often precedes an insert."""
         if self._search is None or self._search.item != item:
             self._search = _Search(self._index, item, self._form(item))
         return self._search
@@ -216,7 +216,7 @@ class Poset(Generic[T]):
         node = self._nodes.get(item)
         return self._index.form(item) if node is None else node.form
 
-    def _find(self, item: T) -> Node[T, Any] | None:
+    def _find(self, item: T) -> PosetNode[T, Any] | None:
         node = self._nodes.get(item)
         if node is not None:
             return node
@@ -227,7 +227,7 @@ class Poset(Generic[T]):
         equal = {node for node in self._index.covering(form) if covers(form, node.form)}
         return _first(equal) if equal else None
 
-    def _node(self, item: T) -> Node[T, Any]:
+    def _node(self, item: T) -> PosetNode[T, Any]:
         node = self._find(item)
         if node is None:
             raise InvalidValue(
@@ -238,17 +238,17 @@ class Poset(Generic[T]):
 
 
 class _Search(Generic[T]):
-    """What an index finds about an item; each side when it is asked for."""
+    """What an index finds about an item; each side is searched when it is needed."""
 
     __slots__ = ("_above", "_below", "_index", "form", "item")
 
     def __init__(
         self,
-        index: Index[T, Any],
+        index: PosetIndex[T, Any],
         item: T,
         form: Any,
-        above: set[Node[T, Any]] | None = None,
-        below: set[Node[T, Any]] | None = None,
+        above: set[PosetNode[T, Any]] | None = None,
+        below: set[PosetNode[T, Any]] | None = None,
     ) -> None:
         self._index = index
         self.item = item
@@ -256,12 +256,12 @@ class _Search(Generic[T]):
         self._above = above
         self._below = below
 
-    def above(self) -> set[Node[T, Any]]:
+    def above(self) -> set[PosetNode[T, Any]]:
         if self._above is None:
             self._above = self._index.covering(self.form)
         return self._above
 
-    def below(self) -> set[Node[T, Any]]:
+    def below(self) -> set[PosetNode[T, Any]]:
         if self._below is None:
             self._below = self._index.covered(self.form)
         return self._below
@@ -272,18 +272,18 @@ _above = attrgetter("predecessors")
 _below = attrgetter("successors")
 
 
-def _first(nodes: Iterable[Node[T, Any]]) -> Node[T, Any]:
+def _first(nodes: Iterable[PosetNode[T, Any]]) -> PosetNode[T, Any]:
     return min(nodes, key=_number)
 
 
 def _beyond(
-    nodes: set[Node[T, Any]], onward: Callable[[Node[T, Any]], set[Node[T, Any]]]
-) -> set[Node[T, Any]]:
-    """All that edges lead to from these nodes; all of them among the nodes where covering is
-    transitive."""
-    beyond: set[Node[T, Any]] = set().union(*map(onward, nodes))
+    nodes: set[PosetNode[T, Any]], neighbours: Callable[[PosetNode[T, Any]], set[PosetNode[T, Any]]]
+) -> set[PosetNode[T, Any]]:
+    """All nodes on paths that start at these nodes. Where covering is transitive, they are among
+    the nodes themselves."""
+    beyond: set[PosetNode[T, Any]] = set().union(*map(neighbours, nodes))
     new = beyond - nodes
     while new:
-        new = set().union(*map(onward, new)) - beyond
+        new = set().union(*map(neighbours, new)) - beyond
         beyond |= new
     return beyond

@@ -1,15 +1,14 @@
-"""Indexes of a poset: who covers an item, and whom does it cover? No pairwise scans.
+"""Indexes of a poset: which items cover an item, and which does it cover? No pairwise scans.
 
-**Filters** are compared as boxes: for each name a cell (`cells.py`), a set of values. The idea is
-that of counting, with "set holds set" in place of "constraint holds of value", and as in the pivot
-engine one name of each filter decides where to look:
+**Filters** are compared as boxes: for each name a cell (`cells.py`), a set of values. As in the pivot
+engine, one name of each filter decides where to search:
 
-    who covers f?       a filter is filed in one of its cells, the one that selects best. For each
-                        name of f: the cells around that of f, and the filters filed in them
-    whom does f cover?  a filter is held by all its cells. For the one name of f that selects
-                        best: the cells inside that of f, and the filters that hold them
+    which cover f?        each filter is filed in its most selective cell. For each name of f: the
+                          cells that contain that of f, and the filters filed in them
+    which does f cover?   each filter is recorded at all its cells. For the most selective name of
+                          f: the cells inside that of f, and the filters recorded at them
 
-What is found is compared on its other names; a verdict on two cells is kept for the whole search.
+Candidates are compared on their other names; the result for two cells is cached for the search.
 Contradictory filters have no box: everything covers them, and they cover only each other.
 
 **Advertisements** are few: they are grouped by the names they allow. One covers another only if it
@@ -23,25 +22,26 @@ from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from palio.model.advertisement import Advertisement
-from palio.model.covering import advertisement_covers, box, is_contradiction
+from palio.model.boxes import box, is_contradiction
+from palio.model.covering import advertisement_covers
 from palio.model.message import Message
 from palio.model.predicate import Filter, Op
 from palio.model.valuesets import ValueSet
 from palio.routing.cells import Cell, NameCells
 
 
-class Item(Protocol):
+class PosetItem(Protocol):
     """What a poset orders: a filter or an advertisement."""
 
     def __hash__(self) -> int: ...
     def matches(self, message: Message) -> bool: ...
 
 
-T = TypeVar("T", bound=Item)
+T = TypeVar("T", bound=PosetItem)
 Form = TypeVar("Form")
 
 
-class Node(Generic[T, Form]):
+class PosetNode(Generic[T, Form]):
     """An item in a poset, in the form its index compares, and its immediate relations."""
 
     __slots__ = ("form", "item", "number", "others", "pivot", "predecessors", "successors")
@@ -50,30 +50,30 @@ class Node(Generic[T, Form]):
         self.item = item
         self.form = form
         self.number = number
-        self.pivot: str | None = None  # the name it is filed under
+        self.pivot: str | None = None  # the name under which it is filed
         self.others: tuple[
             tuple[str, Any], ...
         ] = ()  # its other names, and their parts of the form
-        self.predecessors: set[Node[T, Form]] = set()
-        self.successors: set[Node[T, Form]] = set()
+        self.predecessors: set[PosetNode[T, Form]] = set()
+        self.successors: set[PosetNode[T, Form]] = set()
 
 
-class Index(Protocol[T, Form]):
+class PosetIndex(Protocol[T, Form]):
     """Finds nodes by covering."""
 
     def form(self, item: T) -> Form: ...
     def covers(self, a: Form, b: Form) -> bool: ...
-    def same(self, form: Form) -> Node[T, Form] | None:
-        """A node that is equal at first sight; None when it takes a search to tell."""
+    def same(self, form: Form) -> PosetNode[T, Form] | None:
+        """A node with an equal form; None if only a search can tell."""
 
-    def covering(self, form: Form) -> set[Node[T, Form]]: ...
-    def covered(self, form: Form) -> set[Node[T, Form]]: ...
-    def add(self, node: Node[T, Form]) -> None: ...
-    def remove(self, node: Node[T, Form]) -> None: ...
+    def covering(self, form: Form) -> set[PosetNode[T, Form]]: ...
+    def covered(self, form: Form) -> set[PosetNode[T, Form]]: ...
+    def add(self, node: PosetNode[T, Form]) -> None: ...
+    def remove(self, node: PosetNode[T, Form]) -> None: ...
 
 
 Box: TypeAlias = "dict[str, Cell[FilterNode]] | None"
-FilterNode: TypeAlias = Node[Filter, "Box"]
+FilterNode: TypeAlias = PosetNode[Filter, "Box"]
 
 
 class FilterIndex:
@@ -167,14 +167,14 @@ class FilterIndex:
                 del self._names[name]
 
     def _pivot(self, form: dict[str, Cell[FilterNode]]) -> str:
-        """The name that promises the fewest candidates."""
+        """The name for which the fewest candidates are expected."""
         return min(form, key=lambda name: self._names[name].uses * form[name].weight)
 
 
 @lru_cache(maxsize=16384)
 def _sets(item: Filter) -> Mapping[str, ValueSet] | None:
-    """The box of a filter; None when it is a contradiction. Routers of one process mostly hold
-    the same filters, hence the cache."""
+    """The box of a filter; None if it is a contradiction. Cached, since the routers of a simulation
+    mostly have the same filters."""
     sets = box(item)
     return None if is_contradiction(sets) else sets
 
@@ -184,7 +184,7 @@ def _key(form: Box) -> frozenset[Cell[FilterNode]] | None:
 
 
 class _Around(dict["Cell[FilterNode]", bool]):
-    """Does a cell hold this one? Asked once of each cell."""
+    """Which cells contain this one; each is compared once."""
 
     def __init__(self, cell: Cell[FilterNode]) -> None:
         self.cell = cell
@@ -195,7 +195,7 @@ class _Around(dict["Cell[FilterNode]", bool]):
 
 
 class _Inside(dict["Cell[FilterNode] | None", bool]):
-    """Does this cell hold another? Asked once of each cell; it does not hold what is not there."""
+    """Which cells this one contains; each is compared once. None is never contained."""
 
     def __init__(self, cell: Cell[FilterNode]) -> None:
         self.cell = cell
@@ -207,7 +207,7 @@ class _Inside(dict["Cell[FilterNode] | None", bool]):
         return verdict
 
 
-AdvertisementNode: TypeAlias = Node[Advertisement, Advertisement]
+AdvertisementNode: TypeAlias = PosetNode[Advertisement, Advertisement]
 
 
 class AdvertisementIndex:

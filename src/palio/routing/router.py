@@ -2,43 +2,42 @@
 
     event ──▶ step ──▶ [Send, ...]
 
-    Joined     a neighbour or a master is told all that it is to know, by a `Restate`
-    Left       what the peer said is taken back
-    Received   Subscribe, Unsubscribe, Advertise, Unadvertise, Restate   change what a peer said
+    Joined     sends a neighbour or a master a `Restate` of all that is forwarded to it
+    Left       removes the subscriptions, advertisements and watches of the peer
+    Received   Subscribe, Unsubscribe, Advertise, Unadvertise, Restate   change those of the peer
                Publish                                                   goes where it matches
                Watch, Unwatch, Assembled, Sieved                         patterns (patterns/watching)
-    Tick       patterns wait no longer for what is late
+    Tick       patterns release messages that they held
 
-What peers said lies in two posets, of filters and of advertisements (`subscriptions`). A step first
-changes what its peer said, then settles what is forwarded, so that others hear of the outcome only.
+Two posets hold the filters and the advertisements of all peers (`subscriptions.py`). A step first
+changes those of its peer and then computes what is forwarded, so other peers see only the result.
 
     role of Y    subscriptions go to Y                          advertisements   messages
     CLIENT       never                                          never            by match
     NEIGHBOUR    all, or those that Y's advertisements meet     always           by match
     MASTER       all                                            always           all, from below
 
-For patterns, the router is a peer of itself: under its own name it subscribes to the parts that are
-matched here, so forwarding, covering and taking back serve patterns too.
+For patterns, the router is a peer of itself: under its own name it subscribes to the parts that it
+matches, so patterns use the same forwarding and covering as all subscriptions.
 
-In a hierarchy a router is a client of its master. It gets by match what comes from above, so its
-master needs not advertise; and what it advertises travels on among the master's neighbours.
+In a hierarchy a router is a client of its master. Messages from above reach it by match, so the
+master need not advertise; the master forwards the router's advertisements to its own neighbours.
 
-What is sent depends on the events only: peers come in the order in which they joined, items in the
+The router is deterministic: it sends to peers in the order in which they joined, and items in the
 order in which they arrived.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from palio.errors import RoutingError
 from palio.model.advertisement import Advertisement
 from palio.model.covering import intersects
 from palio.model.message import Message
 from palio.model.predicate import Filter, Op
-from palio.routing.data_path import DataPath, Matches
+from palio.routing.interest_table import InterestTable
 from palio.routing.packets import (
     Advertise,
     Event,
@@ -61,16 +60,13 @@ from palio.routing.patterns.watching import PatternSettings, Watches
 from palio.routing.poset import ADVERTISEMENTS, SUBSCRIPTIONS
 from palio.routing.subscriptions import Subscriptions
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 class Router:
     """One node of an acyclic or hierarchical overlay.
 
     With `advertisements`, a subscription is forwarded to a neighbour only when it intersects an
-    advertisement that came from there; publishers must advertise what they publish. `patterns`:
-    how it deals with those.
+    advertisement that came from there; publishers must advertise what they publish. `patterns` has
+    the settings for patterns.
 
     >>> from palio.model.language import parse
     >>> router = Router("1")
@@ -86,17 +82,23 @@ class Router:
     """
 
     def __init__(
-        self, name: str, *, advertisements: bool = False, patterns: PatternSettings | None = None
+        self,
+        name: str,
+        *,
+        advertisements: bool = False,
+        patterns: PatternSettings | None = None,
+        table: InterestTable | None = None,
     ) -> None:
+        """`table` may be shared: its other users add interfaces of their own."""
         self.name = name
         self._selective = advertisements
         self._peers: dict[Peer, Role] = {}
-        self._joined: dict[Peer, int] = {}  # in which order
+        self._joined: dict[Peer, int] = {}  # peer -> its position in the order of joining
         self._joins = 0
         self._master: Peer | None = None
         self._advertisements: Subscriptions[Advertisement] = Subscriptions(ADVERTISEMENTS)
         self._subscriptions: Subscriptions[Filter] = Subscriptions(SUBSCRIPTIONS, self._is_met)
-        self._data_path = DataPath()
+        self._table = table if table is not None else InterestTable()
         self._watches = Watches(
             patterns or PatternSettings(),
             self.peers,
@@ -104,11 +106,11 @@ class Router:
         )
         self._wanted: list[Filter] = []
 
-    # ---- what it knows
+    # ---- queries
 
     @property
     def peers(self) -> Mapping[Peer, Role]:
-        """Who is there, in the order in which they joined."""
+        """The connected peers, in the order in which they joined."""
         return MappingProxyType(self._peers)
 
     @property
@@ -134,25 +136,24 @@ class Router:
     ) -> list[Peer]:
         """The peers that get a message that came from a peer, in the order of joining."""
         message = message if isinstance(message, Message) else Message(message)
-        return self._destinations(self._data_path.peers(message), source)
+        return self.next_hops(self._table.interfaces_of(message), source)
 
-    def matching(self, texts: Sequence[bytes]) -> list[list[Peer]]:
-        """The peers of which a filter matches, for messages that are JSON objects; the router's own
-        name is among them when a pattern waits for the message: `step` takes it then."""
-        return self._data_path.peers_of(texts)
-
-    def matches(self, column: pa.Array) -> Matches | None:
-        """The same for a column of them, as numbers; None: it is quicker one by one."""
-        return self._data_path.matches(column)
+    def next_hops(self, matching: Iterable[Peer], source: Peer | None) -> list[Peer]:
+        """Those of the matching interfaces that are peers and get a message that came from `source`,
+        in the order of joining; a master gets all from below."""
+        chosen = {peer for peer in matching if peer in self._peers and peer != source}
+        if self._master is not None and self._master != source:
+            chosen.add(self._master)
+        return sorted(chosen, key=self._joined.__getitem__) if len(chosen) > 1 else list(chosen)
 
     @property
     def watches(self) -> Watches:
-        """Who watches which pattern, and how that is done; to be read only."""
+        """All watches of patterns and their plans; to be read only."""
         return self._watches
 
     @property
     def due(self) -> int | None:
-        """The first time at which a `Tick` has something to send; None: it has not."""
+        """The first time at which a `Tick` sends something; None: never."""
         return self._watches.due
 
     @property
@@ -160,16 +161,10 @@ class Router:
         """How many messages came too late for a pattern."""
         return self._watches.late
 
-    def dump(self) -> str:
-        """The whole state as text."""
-        from palio.routing.dump import dump
-
-        return dump(self)
-
-    # ---- what it does
+    # ---- events
 
     def step(self, event: Event) -> list[Send]:
-        """Take an event; give back what is to be sent, in order."""
+        """Process an event; returns what is to be sent, in order."""
         if isinstance(event, Joined):
             return self._join(event.peer, event.role)
         if isinstance(event, Tick):
@@ -185,21 +180,19 @@ class Router:
         self._hear(event.peer, packet)
         return self._settle(event.peer)
 
-    def _publish(self, source: Peer, packet: Publish) -> list[Send]:
-        found = self._data_path.peers(packet.message)
-        sends = [Send(peer, packet) for peer in self._destinations(found, source)]
-        return sends + self._watches.publish(source, packet) if self.name in found else sends
+    def observe(self, source: Peer | None, packet: Publish) -> list[Send]:
+        """Give a message that matches the router's own name to the patterns that wait for it."""
+        return self._watches.publish(source, packet)
 
-    def _destinations(self, found: set[Peer], source: Peer | None) -> list[Peer]:
-        chosen = found - {source, self.name}
-        if self._master is not None and self._master != source:
-            chosen.add(self._master)
-        return sorted(chosen, key=self._joined.__getitem__) if len(chosen) > 1 else list(chosen)
+    def _publish(self, source: Peer, packet: Publish) -> list[Send]:
+        found = self._table.interfaces_of(packet.message)
+        sends = [Send(peer, packet) for peer in self.next_hops(found, source)]
+        return sends + self.observe(source, packet) if self.name in found else sends
 
     def _require(self, event: Left | Received) -> None:
         if event.peer not in self._peers:
             what = "left" if isinstance(event, Left) else f"sent {type(event.packet).__name__}"
-            known = ", ".join(self._peers) or "nobody"
+            known = ", ".join(map(str, self._peers)) or "nobody"
             raise RoutingError(
                 f"router {self.name}: {event.peer!r} {what} but has not joined; "
                 f"known are {known}; step Joined({event.peer!r}, ...) first"
@@ -224,7 +217,7 @@ class Router:
         if role is not known:
             self._subscriptions.unlink(peer)
             self._advertisements.unlink(peer)
-            sends = self._settle(peer, again=True)
+            sends = self._settle(peer, replan=True)
             if role is not Role.CLIENT:
                 selective = self._selective and role is Role.NEIGHBOUR
                 self._advertisements.link(peer, selective=False)
@@ -247,10 +240,10 @@ class Router:
         if peer == self._master:
             self._master = None
         self._hear(peer, Restate())
-        return self._settle(peer, again=True)
+        return self._settle(peer, replan=True)
 
     def _hear(self, peer: Peer, packet: Packet) -> None:
-        """Change what a peer said."""
+        """Apply a packet to the subscriptions, advertisements or watches of a peer."""
         if isinstance(packet, Subscribe):
             self._subscriptions.say(peer, packet.filter)
         elif isinstance(packet, Unsubscribe):
@@ -272,12 +265,12 @@ class Router:
         elif isinstance(packet, Unwatch):
             self._watches.cancel(peer, packet.id)
 
-    def _settle(self, peer: Peer, *, again: bool = False) -> list[Send]:
-        """Tell the others what came of what a peer said; `again`: patterns are planned again."""
-        self._data_path.change(peer, self._subscriptions.news(peer))
+    def _settle(self, peer: Peer, *, replan: bool = False) -> list[Send]:
+        """The packets that follow from changes of a peer. `replan`: make new plans for all patterns."""
+        self._table.change(peer, self._subscriptions.news(peer))
         offered = self._advertisements.news(peer)
         self._attract(peer, offered)
-        watching = self._watches.settle(offered, again=again)
+        watching = self._watches.settle(offered, replan=replan)
         self._want()
         sends = []
         for there, words in self._advertisements.settle():
@@ -298,12 +291,12 @@ class Router:
         if wanted is not self._wanted:  # the list is the same as long as nothing changed
             self._wanted = wanted
             self._subscriptions.restate(self.name, wanted)
-            self._data_path.change(self.name, self._subscriptions.news(self.name))
+            self._table.change(self.name, self._subscriptions.news(self.name))
 
     # ---- subscriptions toward advertisements
 
     def _attract(self, peer: Peer, news: Mapping[Advertisement, bool]) -> None:
-        """Subscriptions follow what a peer advertises now, and leave what it does not any more."""
+        """Forward subscriptions to a peer, or stop to, as its advertisements change."""
         if not news:
             return
         new = [_meeting(a) for a, is_said in news.items() if is_said]
@@ -322,7 +315,7 @@ class Router:
 
 
 def _meeting(advertisement: Advertisement) -> Callable[[Filter], bool]:
-    """Asks whether a filter intersects an advertisement; most do not, by their names alone."""
+    """A test whether filters intersect an advertisement. The names alone rule out most of them."""
     names = {c.name for c in advertisement}
 
     def meets(item: Filter) -> bool:

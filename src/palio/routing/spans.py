@@ -1,14 +1,15 @@
-"""A sorted collection of spans that changes: which lie around a given span, and which inside it?
+"""A sorted collection of spans: which contain a given span, and which lie inside it?
 
 Most spans are points or have one open end, and among those of one sort both ends ascend together.
-They lie in runs, where two binary searches cut the answer out as a slice:
+They are kept in runs, where two binary searches delimit the answer:
 
     run            keys    (low, high, number), ascending      points    5..5   7..7   9..9
                    highs   ascending too                       until      ..3    ..7    ..9
                    entries                                     since     2..    4..    6..
 
-The others lie sorted by (low, high) in blocks of bounded length, and each block knows its extremes.
-A search looks at the blocks whose lows can do, skips those whose highs cannot, and scans the rest:
+The others are sorted by (low, high) in blocks of bounded length, each with its extreme values. A
+search takes the blocks that can qualify by their lows, skips those that cannot by their highs, and
+scans the rest:
 
     block          [ (low, high, number, entry), ... ]   [ ... ]   [ ... ]
     first          (low, high, number) of its first span

@@ -1,24 +1,23 @@
-"""What peers said and what is forwarded of it: one class, for subscriptions and advertisements.
+"""The items of all peers and what is forwarded of them, for subscriptions and advertisements alike.
 
-    said by peers ──▶ poset of items ──▶ forwarded to peers
-                      subscribers(f)      forwards(f)
+    items of peers ──▶ poset ──▶ items forwarded to peers
+                       subscribers(f)     forwards(f)
 
-An item is a filter or an advertisement; the poset holds each once, whoever said it, and once for
-all that are equal (2000, 3.5). Peers change what they said by `say`, `cancel`, `restate`; a step
-ends with `settle`, which brings up to date what is forwarded and says what changed for each peer.
+An item is a filter or an advertisement. The poset has one node for all equal items of all peers
+(2000, 3.5). `say`, `cancel` and `restate` change the items of a peer; a step ends with `settle`,
+which updates what is forwarded and returns the announcements for each peer.
 
-What always holds after `settle`, for every peer Y that items are forwarded to:
-- an item is *eligible* for Y when somebody else than Y said it (no NST in an acyclic overlay) and
-  Y wants it (`meets`);
+Invariants after `settle`, for every peer Y that items are forwarded to:
+- an item is *eligible* for Y when a peer other than Y has it (no NST in an acyclic overlay) and Y
+  wants it (`meets`);
 - forwarded to Y are exactly the eligible items that no other eligible item covers: formula (1);
-- what Y heard from here is the same set, since both ends follow one rule (`say`, `cancel`) on the
-  very items that were said. That is why an item is remembered as it was said, even when an equal
-  one stands for it in the poset.
+- Y has recorded the same set, since both ends apply the same rules (`say`, `cancel`) to the same
+  items. Therefore an item is kept as the peer sent it, even if the poset holds an equal one.
 
-Nothing is computed anew as a whole: a change looks at what is above and below it in the poset.
-Covering is asked of each pair by itself, never inferred from a path: on conjunctions of string
-constraints it is sound but not complete, so a path may be there where nobody sees it of the pair,
-and the router at the other end of a link may not have the path.
+A change only looks at the items above and below it in the poset. Covering is tested for each pair
+and never inferred from a path: on conjunctions of string constraints it is sound but not complete,
+so a path may exist where the test of the pair fails, and the router at the other end of a link may
+not have that path.
 """
 
 from __future__ import annotations
@@ -35,18 +34,18 @@ from palio.routing.poset import Order, Poset
 T = TypeVar("T", Filter, Advertisement)
 
 
-class Word(NamedTuple, Generic[T]):
-    """What a peer is told: an item, or that it is taken back and others stand instead."""
+class Announcement(NamedTuple, Generic[T]):
+    """What a peer is sent: a new item, or the removal of an item and its replacements."""
 
     item: T
-    instead: tuple[T, ...] | None = None  # None: the item is said
+    instead: tuple[T, ...] | None = None  # None: the item is new
 
 
-class Change(NamedTuple, Generic[T]):
-    """What a peer is told at the end of a step, in this order."""
+class PeerChange(NamedTuple, Generic[T]):
+    """What a peer is sent at the end of a step, in this order."""
 
     peer: Peer
-    words: list[Word[T]]
+    announcements: list[Announcement[T]]
 
 
 @dataclass(slots=True)
@@ -54,29 +53,31 @@ class _Link(Generic[T]):
     """A peer that items are forwarded to."""
 
     forwarded: dict[T, None] = field(default_factory=dict)
-    met: set[T] | None = None  # what the peer wants of the items; None: all
-    news: dict[T, bool] | None = None  # of somebody who follows what is forwarded
+    met: set[T] | None = None  # the items that the peer wants; None: all
+    news: dict[T, bool] | None = None  # changes of `forwarded`, for a follower
 
 
 class Subscriptions(Generic[T]):
-    """The items that peers said, ordered by covering, and to whom they are forwarded."""
+    """The items of peers, ordered by covering, and the peers to which they are forwarded."""
 
     def __init__(self, order: Order[T], meets: Callable[[T, Peer], bool] | None = None) -> None:
         self._poset: Poset[T] = Poset(order)
         self._meets: Callable[[T, Peer], bool] | None = meets
-        self._said: dict[Peer, dict[T, T]] = {}  # as it was said -> what stands for it
-        self._renamed: dict[Peer, dict[T, None]] = {}  # said, and an equal one stands for it
-        self._subscribers: dict[T, dict[Peer, int]] = {}  # items in the poset -> peers, how often
-        self._numbers: dict[T, int] = {}  # of arrival: the order of everything that is told
+        self._said: dict[Peer, dict[T, T]] = {}  # item as sent -> the equal one in the poset
+        self._renamed: dict[
+            Peer, dict[T, None]
+        ] = {}  # items that are not in the poset, but an equal one
+        self._subscribers: dict[T, dict[Peer, int]] = {}  # item in the poset -> peer -> equal items
+        self._numbers: dict[T, int] = {}  # order of arrival, in which everything is sent
         self._arrivals = 0
         self._links: dict[Peer, _Link[T]] = {}
-        self._touched: dict[T, frozenset[Peer]] = {}  # in this step -> eligible for, before it
-        self._news: dict[Peer, dict[T, bool]] = {}  # in this step: said (True), taken back
-        # in this step: what was asked of the poset
+        self._touched: dict[T, frozenset[Peer]] = {}  # changed in this step -> eligible for, before
+        self._news: dict[Peer, dict[T, bool]] = {}  # of this step: added (True), removed
+        # answers of the poset, cached for one step
         self._known: dict[tuple[T, T], bool] = {}
         self._below: dict[T, set[T]] = {}
 
-    # ---- what is known
+    # ---- queries
 
     @property
     def poset(self) -> Poset[T]:
@@ -91,26 +92,26 @@ class Subscriptions(Generic[T]):
         return len(self._numbers)
 
     def subscribers(self, item: T) -> frozenset[Peer]:
-        """Who said the item or an equal one (2000, 3.5)."""
+        """The peers that have the item or an equal one (2000, 3.5)."""
         found = self._poset.find(item)
         return frozenset() if found is None else frozenset(self._subscribers[found])
 
     def forwards(self, item: T) -> frozenset[Peer]:
-        """The peers to which the item, or the equal one that stands for it, was forwarded."""
+        """The peers to which the item, or the equal one in the poset, is forwarded."""
         found = self._poset.find(item)
         return frozenset(peer for peer, link in self._links.items() if found in link.forwarded)
 
     def said(self, peer: Peer) -> list[T]:
-        """What a peer said and did not take back, as it was said."""
+        """The items of a peer, as it sent them."""
         return list(self._said.get(peer, ()))
 
     def forwarded(self, peer: Peer) -> list[T]:
-        """What a peer was told, in the order of arrival."""
+        """The items that are forwarded to a peer, in the order of arrival."""
         return self._sorted(self._links[peer].forwarded) if peer in self._links else []
 
     def follow(self, peer: Peer) -> dict[T, bool]:
-        """What a peer was told and, from now on, what it is told (True) and no longer is. Whoever
-        follows clears it."""
+        """The items that are forwarded to a peer (True). Later changes are added to the returned dict:
+        new items (True) and removed ones (False). The caller clears it."""
         link = self._links[peer]
         link.news = dict.fromkeys(self._sorted(link.forwarded), True)
         return link.news
@@ -131,7 +132,7 @@ class Subscriptions(Generic[T]):
         self._links.pop(peer, None)
 
     def meet(self, peer: Peer, is_met: Callable[[T, bool], bool]) -> None:
-        """A peer wants other items than before: `is_met(item, was)` says which."""
+        """A peer wants other items than before: `is_met(item, was)` decides."""
         link = self._links.get(peer)
         if link is None or link.met is None:
             return
@@ -141,7 +142,7 @@ class Subscriptions(Generic[T]):
                 self._touch(item)
                 (link.met.discard if was else link.met.add)(item)
 
-    # ---- what peers say
+    # ---- changes by peers
 
     def say(self, peer: Peer, item: T) -> None:
         """A peer subscribes or advertises: the three cases of 2000, 3.5."""
@@ -164,14 +165,14 @@ class Subscriptions(Generic[T]):
         self._note(peer, item, True)
 
     def cancel(self, peer: Peer, item: T) -> None:
-        """A peer takes back all that an item covers (2000, 2.4.3)."""
+        """Remove the items of a peer that an item covers (2000, 2.4.3)."""
         if self._said.get(peer):
             found = item if item in self._subscribers else None
             for other in self._said_below(peer, item, found):
                 self._take_back(peer, other)
 
     def restate(self, peer: Peer, items: Iterable[T]) -> None:
-        """A peer says these and nothing else."""
+        """Replace all items of a peer."""
         for item in self.said(peer):
             self._take_back(peer, item)
         for item in items:
@@ -181,11 +182,11 @@ class Subscriptions(Generic[T]):
             self._renamed.pop(peer, None)
 
     def news(self, peer: Peer) -> dict[T, bool]:
-        """What a peer has said (True) and taken back (False) since the last `settle`."""
+        """The items that a peer has added (True) and removed (False) since the last `settle`."""
         return self._news.get(peer, {})
 
     def _has_said_above(self, peer: Peer, item: T) -> bool:
-        """Has the peer said something that covers the item?"""
+        """Whether an item of the peer covers this one."""
         said = self._said[peer]
         if item in self._poset:
             above = any(o in said and self._covers(o, item) for o in self._poset.above(item))
@@ -197,7 +198,7 @@ class Subscriptions(Generic[T]):
         return any(self._covers(other, item) for other in self._renamed.get(peer, ()))
 
     def _said_below(self, peer: Peer, item: T, found: T | None) -> list[T]:
-        """What the peer has said that the item covers, itself included."""
+        """The items of the peer that this one covers, itself included."""
         said = self._said[peer]
         covered = self._poset.covered(item) if found != item else {item, *self._under(item)}
         below: list[T] = [o for o in covered if o in said]
@@ -216,7 +217,7 @@ class Subscriptions(Generic[T]):
 
     def _note(self, peer: Peer, item: T, is_said: bool) -> None:
         news = self._news.setdefault(peer, {})
-        if item in news:  # the opposite: as if nothing had been
+        if item in news:  # added and removed cancel each other out
             del news[item]
         else:
             news[item] = is_said
@@ -232,17 +233,17 @@ class Subscriptions(Generic[T]):
                 link.met.add(item)
 
     def _touch(self, item: T) -> None:
-        """Its eligibility may change now; remember how it was when the step began."""
+        """Remember the eligibility of an item before its first change in this step."""
         if item not in self._touched:
             self._touched[item] = frozenset(
                 peer for peer, link in self._links.items() if self._is_eligible(item, peer, link)
             )
 
-    # ---- what is forwarded
+    # ---- forwarding
 
-    def settle(self) -> list[Change[T]]:
-        """Bring up to date what is forwarded; tell what changed, for each peer it changed for."""
-        changes: list[Change[T]] = []
+    def settle(self) -> list[PeerChange[T]]:
+        """Update what is forwarded; returns the changes for each peer that has any."""
+        changes: list[PeerChange[T]] = []
         if not self._touched:
             self._news = {}
             return changes
@@ -254,9 +255,9 @@ class Subscriptions(Generic[T]):
                 if is_eligible != (peer in before):
                     (gained if is_eligible else lost).append(item)
             if gained or lost:
-                words = self._forward(peer, link, gained, lost)
-                if words:
-                    changes.append(Change(peer, words))
+                announcements = self._forward(peer, link, gained, lost)
+                if announcements:
+                    changes.append(PeerChange(peer, announcements))
         for item in self._touched:
             if not self._subscribers[item]:
                 self._depart(item)
@@ -264,12 +265,14 @@ class Subscriptions(Generic[T]):
         self._known, self._below = {}, {}
         return changes
 
-    def _forward(self, peer: Peer, link: _Link[T], gained: list[T], lost: list[T]) -> list[Word[T]]:
-        """Apply formula (1) for one peer where items became eligible or are no longer.
+    def _forward(
+        self, peer: Peer, link: _Link[T], gained: list[T], lost: list[T]
+    ) -> list[Announcement[T]]:
+        """Apply formula (1) for one peer whose eligible items have changed.
 
-        What may be forwarded now and was not: what became eligible, and what is below an item
-        that is no longer. What may not any more: that item, and what one that became eligible
-        covers.
+        Candidates to be forwarded are the items that became eligible, and those below an item that
+        is not eligible any more. Candidates to be removed are that item, and those that a newly
+        eligible item covers.
         """
         forwarded = link.forwarded
         dropped = [item for item in lost if item in forwarded]
@@ -292,35 +295,36 @@ class Subscriptions(Generic[T]):
         new, old = added - before, before - added
         if link.news is not None:
             for item in self._sorted(new | old):
-                if link.news.pop(item, item in new) is (item in new):  # both is nothing
+                if link.news.pop(item, item in new) is (item in new):  # they cancel out
                     link.news[item] = item in new
-        return self._words(new, old)
+        return self._announcements(new, old)
 
-    def _words(self, new: set[T], old: set[T]) -> list[Word[T]]:
-        """How to tell that some items are forwarded now and others no longer, losing nothing.
+    def _announcements(self, new: set[T], old: set[T]) -> list[Announcement[T]]:
+        """The announcements of new and removed items, in an order in which no message is lost.
 
-        1. What nothing old covers is said first; the peer drops by itself what that covers.
-        2. The rest of the old is taken back, and what it had hidden stands instead in the same
-           word. New below several old goes with the last of them: earlier it would have no effect.
-        3. New below old that was dropped in 1 is left; it occurs only where covering is not known
-           along a chain.
+        1. First come the new items that no old one covers. The peer itself drops what they cover.
+        2. Each remaining old item is removed, and the new items that it covered are its
+           replacements in the same announcement. A new item below several old ones replaces the
+           last of them: before that it would have no effect.
+        3. Last come the new items below an old one that was dropped in 1. They exist only where
+           covering is not transitive.
         """
         if not old:
-            return [Word(item) for item in self._sorted(new)]
+            return [Announcement(item) for item in self._sorted(new)]
         hidden = {item: self._covering(item, old) for item in new}
         first = [item for item in self._sorted(new) if not hidden[item]]
         unsaid = set(new).difference(first)
         dropping = set(first)
         kept = [item for item in self._sorted(old) if not self._covering(item, dropping)]
-        words = [Word(item) for item in first]
+        announcements = [Announcement(item) for item in first]
         instead: dict[T, list[T]] = {item: [] for item in kept}
         for item in self._sorted(unsaid):
-            standing = hidden[item] & instead.keys()
-            if standing:
-                instead[self._sorted(standing)[-1]].append(item)
+            covering = hidden[item] & instead.keys()
+            if covering:
+                instead[self._sorted(covering)[-1]].append(item)
                 unsaid.discard(item)
-        words += [Word(item, tuple(stand)) for item, stand in instead.items()]
-        return words + [Word(item) for item in self._sorted(unsaid)]
+        announcements += [Announcement(item, tuple(others)) for item, others in instead.items()]
+        return announcements + [Announcement(item) for item in self._sorted(unsaid)]
 
     def _covering(self, item: T, others: set[T]) -> set[T]:
         """Those of the others that cover an item."""
@@ -336,7 +340,7 @@ class Subscriptions(Generic[T]):
                 link.met.discard(item)
 
     def _is_eligible(self, item: T, peer: Peer, link: _Link[T]) -> bool:
-        """Somebody else said it, and the peer wants it."""
+        """Another peer has it, and this one wants it."""
         heard = self._subscribers[item]
         count = len(heard)
         if not count or (count == 1 and peer in heard):
@@ -367,5 +371,5 @@ class Subscriptions(Generic[T]):
         return found
 
     def _sorted(self, items: Iterable[T]) -> list[T]:
-        """In the order of arrival: sets have no order that a second run would repeat."""
+        """In the order of arrival: the order of a set differs between processes."""
         return sorted(items, key=self._numbers.__getitem__)

@@ -52,7 +52,7 @@ class SourceTree:
         return length(int(self.units[self._number(node)]), self._decimals)
 
     def parent(self, node: Node) -> Node | None:
-        """Who hands messages to the node; nobody to the source."""
+        """The node from which this one gets messages; None for the source."""
         at = self.parents[self._number(node)]
         return None if at < 0 else self._nodes[at]
 

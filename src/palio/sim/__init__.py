@@ -1,1 +1,5 @@
-"""A network of routers in one process: virtual time, bad links, crashes, and checkers that watch."""
+"""The simulator: one kernel (clock, networks, disk, plans, shrinking) under two workloads.
+
+`routers/` runs the state machines of `palio.routing`, `brokers/` the shipped broker cores and client
+sessions of `palio.protocol`. A seed decides everything, so each run replays.
+"""

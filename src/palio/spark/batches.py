@@ -4,9 +4,9 @@
       000011.json    version, messages, matches, ...: the batch was routed
       000012.json    version only: the batch was begun
 
-Spark may run a batch again after a crash, with the same number and the same rows. The version is on
-disk before the batch is routed, so that it is routed by the same table again. Records are replaced in
-one step. Each carries the totals of all batches up to it, so that old ones can go.
+Spark may repeat a batch after a crash, with the same number and the same rows. The version is on
+disk before the batch is routed, so that a repeated batch is routed by the same table. Records are
+replaced in one step. Each holds the totals of all batches up to it, so that old ones can be removed.
 """
 
 from __future__ import annotations
@@ -58,8 +58,10 @@ class BatchRecords:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InvalidFile(
-                f"{path}: the record of a micro-batch cannot be read ({error}); it says which "
-                "version of the table routed the batch: restore it, or begin with a new output"
+                f"the record of a micro-batch cannot be read ({error})",
+                remedy="it says which "
+                "version of the table routed the batch: restore it, or begin with a new output",
+                path=path,
             ) from None
 
     def last(self) -> BatchRecord | None:
@@ -73,7 +75,7 @@ class BatchRecords:
         return [record for record in found if record is not None]
 
     def write(self, record: BatchRecord) -> None:
-        """Put a record on disk, with the totals, and let go of very old ones."""
+        """Write a record with its totals to disk, and remove very old ones."""
         before = self.of(record.batch - 1)
         totals = (before.messages_total, before.matches_total) if before else (0, 0)
         whole = {
@@ -88,7 +90,7 @@ class BatchRecords:
             self._file(record.batch - KEPT_MAX).unlink(missing_ok=True)
         except OSError as error:
             raise InvalidFile(
-                f"{path}: the record of a micro-batch cannot be written: {error.strerror}"
+                f"the record of a micro-batch cannot be written: {error.strerror}", path=path
             ) from None
 
     def _file(self, batch: int) -> Path:
@@ -112,7 +114,7 @@ def write_durably(path: Path, text: str) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Put the names in a directory on disk."""
+    """Make sure that the names in a directory are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,9 +1,9 @@
 """The broadcast strategy: every worker has the whole table, and an Arrow function asks it.
 
-The function gets wide columns one by one, which is a tenth quicker than as a struct; or one column,
-whose Arrow type tells the layout: a string is JSON, a map a map, a list a list of attributes, a
-struct wide columns. So it serves SQL as well. It carries a Location and names; workers of a machine
-share the table's pages.
+The function takes wide columns one by one, which is a tenth faster than a struct of them. Or it
+takes one column, whose Arrow type tells the layout: a string is JSON, a map is a map, a list is a
+list of attributes, a struct is wide columns; SQL uses it in that form. Its closure holds a Location
+and names. The workers of a machine share the pages of the table.
 """
 
 from __future__ import annotations
@@ -14,23 +14,29 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from palio.errors import InvalidValue, MissingSoftware, PalioError
+from palio.carried_errors import carried
+from palio.errors import InvalidMessage, InvalidValue, PalioError
 from palio.matching.table import ForwardingTable
 from palio.model.message import Message
+from palio.spark.arrow_functions import arrow_function
+from palio.spark.messages import MessageColumns
 from palio.spark.tables import Location, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from palio.spark.messages import Messages
-
 RETURNS = {"array": "array<string>", "ids": "array<int>", "flag": "boolean"}
-_ARROW = {"array": pa.list_(pa.string()), "ids": pa.list_(pa.int32()), "flag": pa.bool_()}
+ARROW_TYPES = {"array": pa.list_(pa.string()), "ids": pa.list_(pa.int32()), "flag": pa.bool_()}
 _SHOWN_MAX = 200  # characters of a bad message
 
 
 def with_matches(
-    df: DataFrame, messages: Messages, location: Location, output: str, into: str, invalid: str
+    df: DataFrame,
+    messages: MessageColumns,
+    location: Location,
+    output: str,
+    into: str,
+    invalid: str,
 ) -> DataFrame:
     """The DataFrame and a column of what each message matches; `output` is one of RETURNS."""
     match = function(location, output, invalid, messages.names)
@@ -43,23 +49,10 @@ def function(
     """The Arrow function from messages to what they match; `names` are those of wide columns."""
 
     def palio_match(*columns: pa.Array) -> pa.Array:
-        return matches(opened(location), columns, names, output, invalid)
+        with carried():
+            return matches(opened(location), columns, names, output, invalid)
 
     return arrow_function(palio_match, RETURNS[output])
-
-
-def arrow_function(function: Any, returns: str) -> Any:
-    """A column function out of one from Arrow arrays to an Arrow array."""
-    try:
-        from pyspark.sql.pandas.functions import arrow_udf
-    except ImportError:
-        import pyspark
-
-        raise MissingSoftware(
-            f"palio.spark needs PySpark 4.1 or newer, this is {pyspark.__version__}: "
-            "pip install --upgrade 'palio[spark]'"
-        ) from None
-    return arrow_udf(function, returns)  # type: ignore[call-overload]
 
 
 # ---- in the worker
@@ -79,10 +72,7 @@ def matches(
     except InvalidValue:
         _answers(table, rows.slice(0, 0), options, output)  # if the type is wrong, all rows are
         if invalid == "error":
-            raise InvalidValue(
-                f"a row is no message: {_first_bad(table, rows, options, output)} "
-                "(invalid='null' gives such rows NULL)"
-            ) from None
+            raise _first_bad(table, rows, options, output) from None
     if "json" in options:
         texts = columns[0]
         kept = pa.array([_is_message(text) for text in texts.to_pylist()])
@@ -109,7 +99,8 @@ def rows_of(
         return pa.RecordBatch.from_arrays(list(columns), list(names)), {}
     if len(columns) != 1:
         raise InvalidValue(
-            f"the messages are one argument, not {len(columns)}; struct(*) makes one of columns"
+            f"the messages are one argument, not {len(columns)}",
+            remedy="struct(*) makes one of columns",
         )
     messages = columns[0]
     kind, is_ = messages.type, pa.types
@@ -134,11 +125,11 @@ def _answers(
     if output == "flag":
         return pc.greater(pc.list_value_length(found), 0)
     try:
-        return found.cast(_ARROW[output])
+        return found.cast(ARROW_TYPES[output])
     except pa.ArrowInvalid as error:
         raise PalioError(
-            f"{len(rows):,} rows match too many interfaces for one Arrow batch ({error}); "
-            "lower spark.sql.execution.arrow.maxRecordsPerBatch"
+            f"{len(rows):,} rows match too many interfaces for one Arrow batch ({error})",
+            remedy="lower spark.sql.execution.arrow.maxRecordsPerBatch",
         ) from None
 
 
@@ -148,26 +139,33 @@ def _pieces(table: ForwardingTable, rows: Any, options: dict[str, str], output: 
         yield _answers(table, rows, options, output)
     except InvalidValue:
         if len(rows) == 1:
-            yield pa.nulls(1, _ARROW[output])
+            yield pa.nulls(1, ARROW_TYPES[output])
             return
         half = len(rows) // 2
         yield from _pieces(table, rows.slice(0, half), options, output)
         yield from _pieces(table, rows.slice(half), options, output)
 
 
-def _first_bad(table: ForwardingTable, rows: Any, options: dict[str, str], output: str) -> str:
-    """What is wrong with the first row that is no message; there is one."""
+def _first_bad(
+    table: ForwardingTable, rows: Any, options: dict[str, str], output: str
+) -> InvalidMessage:
+    """The error of the first row that is no message; there is one.
+
+    It has no row number: Spark cuts a DataFrame into Arrow batches as it likes.
+    """
     low, high = 0, len(rows)  # rows before `low` are good, one before `high` is bad
-    reason = ""
-    while low < high and not reason:
+    found: InvalidValue | None = None
+    while found is None:
         middle = max(low + 1, (low + high) // 2)
         try:
             _answers(table, rows.slice(low, middle - low), options, output)
             low = middle
         except InvalidValue as error:
             high = middle
-            if high - low == 1:
-                reason = str(error).removeprefix("row 0: ").replace(", row 0: ", ": ")
-    if "json" in options:
-        reason += f", in {rows.column(0)[low].as_py()[:_SHOWN_MAX]}"
-    return reason
+            found = error if high - low == 1 else None
+    return InvalidMessage(
+        found.detail,
+        attribute=found.attribute,
+        message=rows.column(0)[low].as_py()[:_SHOWN_MAX] if "json" in options else "",
+        remedy="invalid='null' gives such rows NULL",
+    )

@@ -27,12 +27,13 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from palio.errors import InvalidPredicate, PalioError
-from palio.matching import constraint_rows
-from palio.matching.columns import Columns
+from palio.errors import InvalidPredicate, PalioError, RejectedPredicates, RejectedRow
+from palio.matching.encode import constraint_rows
+from palio.matching.encode.columns import ConstraintColumns
 from palio.matching.table import ForwardingTable
 from palio.model.language import parse
-from palio.model.predicate import Constraint, Op, Predicate
+from palio.model.operators import Op
+from palio.model.predicate import Constraint, Predicate
 from palio.model.reduction import reduce as reduced
 from palio.model.values import format_instant
 from palio.spark.messages import quoted
@@ -92,7 +93,7 @@ def compile(
         predicates, interface=interface, predicate=predicate, reduce=reduce
     )
     if compiled.rejects.num_rows:
-        raise InvalidPredicate(complaint(compiled.rejects))
+        raise rejected(compiled.rejects)
     if isinstance(path, TableDirectory):
         path.publish(compiled.table)
     elif path is not None and Path(path).is_dir():
@@ -126,9 +127,10 @@ def require_columns(predicates: DataFrame, interface: str, predicate: str) -> No
         found = [f.dataType for f in predicates.schema.fields if f.name == column]
         if not found:
             raise InvalidPredicate(
-                f"the DataFrame of predicates has no column {column!r}; there are "
+                f"the DataFrame of predicates has no column {column!r}",
+                remedy=f"there are "
                 f"{', '.join(predicates.columns) or 'none'}. It has an interface and a predicate, "
-                f"or {', '.join(constraint_rows.REQUIRED)}"
+                f"or {', '.join(constraint_rows.REQUIRED)}",
             )
         if column == predicate and not isinstance(found[0], T.StringType):
             raise InvalidPredicate(
@@ -258,8 +260,8 @@ def _assembled(parsed: pa.Table) -> Compiled:
     return Compiled(ForwardingTable.compile(columns), rejects)
 
 
-def _columns(rows: pa.Table) -> Columns:
-    """Columns from constraint rows, and the filters and interfaces that have none."""
+def _columns(rows: pa.Table) -> ConstraintColumns:
+    """ConstraintColumns from constraint rows, and the filters and interfaces that have none."""
     named = pc.is_valid(rows["name"])
     constraints = rows.filter(named)
     columns = constraint_rows.from_constraint_rows(_with_own_filters(constraints))
@@ -285,15 +287,12 @@ def _with_own_filters(rows: pa.Table) -> pa.Table:
     return rows.set_column(position, "filter", pa.array(np.cumsum(starts)))
 
 
-def complaint(rejects: pa.Table) -> str:
-    shown = rejects.slice(0, _SHOWN_MAX).to_pylist()
-    lines = "\n".join(f"interface {r['interface']!r}: {r['error']}" for r in shown)
-    count = rejects.num_rows
-    what = "row is no predicate" if count == 1 else "rows are no predicates"
-    more = f"\n... and {count - len(shown):,} more" if count > len(shown) else ""
-    return (
-        f"{count:,} {what}; compile_with_rejects gives them as a table and compiles the rest\n"
-        f"{lines}{more}"
+def rejected(rejects: pa.Table) -> RejectedPredicates:
+    """The error of a table that has rejects."""
+    return RejectedPredicates(
+        rejects.num_rows,
+        [RejectedRow(**row) for row in rejects.slice(0, _SHOWN_MAX).to_pylist()],
+        remedy="compile_with_rejects gives them as a table and compiles the rest",
     )
 
 

@@ -1,8 +1,8 @@
 """The process that Spark forks Python workers from, with the kernels loaded before the first fork.
 
-Loading them takes a process seconds. Workers come and go, a minute of idleness ends one; forked from
-here they find all of it done, and share the memory. Our local sessions use it
-(`spark.python.daemon.module`); without it everything works, only the first batches wait.
+A process needs seconds to load them, and Spark ends a worker after a minute of idleness. A worker
+that is forked from here has them loaded and shares their memory. Our local sessions use it
+(`spark.python.daemon.module`). Without it everything works, but the first batches wait.
 """
 
 from __future__ import annotations
@@ -26,6 +26,6 @@ def warm() -> None:
 if __name__ == "__main__":
     from pyspark.daemon import manager
 
-    with contextlib.suppress(Exception):  # a worker that meets the trouble reports it
+    with contextlib.suppress(Exception):  # a worker that fails in the same way reports it
         warm()
     manager()

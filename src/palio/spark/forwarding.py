@@ -1,6 +1,6 @@
 """Forwarding DataFrames: each row is a message, and gets the interfaces it goes to.
 
-    df ──messages_of──▶ Messages ──strategy──▶ df + what each row matches ──▶ output
+    df ──messages_of──▶ MessageColumns ──strategy──▶ df + what each row matches ──▶ output
 
 The table is fixed when `forward` is called: of a table directory, the version that is current then.
 """
@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pyspark.sql import functions as F  # noqa: N812
 
 from palio.errors import InvalidValue
-from palio.spark import broadcast, partitioned
-from palio.spark.messages import Messages, messages_of, quoted
+from palio.spark.broadcast import RETURNS, function
+from palio.spark.broadcast import with_matches as broadcast_matches
+from palio.spark.messages import MessageColumns, messages_of, quoted
+from palio.spark.partitioned import with_matches as partitioned_matches
+from palio.spark.partitioned_table import PartitionedTable
 from palio.spark.sizing import placed_for
-from palio.spark.tables import Location, located
+from palio.spark.tables import Location, Table, located
 from palio.spark.tables import attributes as table_attributes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from palio.spark.partitioned_table import PartitionedTable
-    from palio.spark.tables import Table
-
 # (df, messages, location or parts, output, into, invalid) -> df with a column `into`
-Strategy: TypeAlias = "Callable[[DataFrame, Messages, Any, str, str, str], DataFrame]"
+Strategy: TypeAlias = "Callable[[DataFrame, MessageColumns, Any, str, str, str], DataFrame]"
 STRATEGIES: dict[str, Strategy] = {
-    "broadcast": broadcast.with_matches,
-    "partitioned": partitioned.with_matches,
+    "broadcast": broadcast_matches,
+    "partitioned": partitioned_matches,
 }
 OUTPUTS = {"array": "interfaces", "ids": "interfaces", "pairs": "interface", "flag": "matched"}
 INVALID = ("error", "null")
@@ -61,7 +61,7 @@ def forward(
     of it at a time and messages travel, for tables larger than memory; "auto", broadcast unless
     the table is partitioned already, or its file is larger than `worker_memory` (bytes, or "2g";
     by default half of what an executor has, see `sizing`) and the DataFrame is no stream. The
-    answers are the same; a partitioned run loses the order of the rows and takes no streaming
+    answers are the same; the partitioned strategy loses the order of the rows and takes no streaming
     DataFrame.
 
     `output`: "array", interface names; "ids", their positions in the table (array<int>); "pairs",
@@ -80,7 +80,7 @@ def forward(
     into = into or OUTPUTS[output]
     if into.lower() in (column.lower() for column in df.columns):
         raise InvalidValue(
-            f"the DataFrame has a column {into!r} already; choose another name with into="
+            f"the DataFrame has a column {into!r} already", remedy="choose another name with into="
         )
     chosen, place = placed_for(df, table, strategy, shared, worker_memory)
     messages = messages_of(
@@ -124,12 +124,12 @@ def register(
         SELECT *, palio_match(struct(*)) AS interfaces FROM flights
         SELECT id, explode(palio_match(message)) FROM events
     """
-    _require("output", output, broadcast.RETURNS)
+    _require("output", output, RETURNS)
     _require("invalid", invalid, INVALID)
     location = located(spark, table, shared=shared)
-    spark.udf.register(name, broadcast.function(location, output, invalid))
+    spark.udf.register(name, function(location, output, invalid))
 
 
 def _require(what: str, word: str, known: Any) -> None:
     if word not in known:
-        raise InvalidValue(f"no {what} {word!r}; there are {', '.join(known)}")
+        raise InvalidValue(f"no {what} {word!r}", remedy=f"there are {', '.join(known)}")

@@ -59,7 +59,7 @@ def read_predicates(spark: SparkSession, path: str) -> DataFrame:
             return spark.read.option("mode", "FAILFAST").json(path)
         return spark.read.parquet(path)
     except Exception as error:
-        raise InvalidFile(f"{path}: the predicates cannot be read: {sentence(error)}") from None
+        raise InvalidFile(f"the predicates cannot be read: {sentence(error)}", path=path) from None
 
 
 def read_messages(
@@ -71,12 +71,14 @@ def read_messages(
     stream: bool = False,
     files_per_batch: int | None = None,
 ) -> Source:
-    """The messages of a file or a folder; of a folder that is watched, with `stream`."""
+    """The messages of a file or a folder; with `stream`, of a folder that is watched."""
     if stream and "://" not in path and not Path(path).is_dir():
-        raise InvalidFile(f"{path}: a stream watches a folder, and this is none")
+        raise InvalidFile("a stream watches a folder, and this is not one", path=path)
     kind = _format(path, format)
     if types and kind != "csv":
-        raise InvalidFile(f"{path}: types are chosen for CSV columns only; {kind} has its own")
+        raise InvalidFile(
+            "types are chosen for CSV columns only", remedy=f"{kind} has its own", path=path
+        )
     reader: Any = spark.readStream if stream else spark.read
     if stream and files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", files_per_batch)
@@ -91,24 +93,27 @@ def read_messages(
     except PalioError:
         raise
     except Exception as error:
-        raise InvalidFile(f"{path}: the messages cannot be read: {sentence(error)}") from None
+        raise InvalidFile(f"the messages cannot be read: {sentence(error)}", path=path) from None
 
 
 def _schema(spark: SparkSession, path: str, kind: str, types: Mapping[str, str]) -> T.StructType:
     for name, type in types.items():
         if type not in _TYPES:
-            raise InvalidFile(f"column {name!r}: no type {type!r}; there are {', '.join(_TYPES)}")
+            raise InvalidFile(
+                f"column {name!r}: no type {type!r}", remedy=f"there are {', '.join(_TYPES)}"
+            )
     if "://" not in path and Path(path).is_dir() and not _files(path):
         raise InvalidFile(
-            f"{path}: the folder is empty, and {kind} files say which columns there are; "
-            "put one there before the start"
+            f"the folder is empty, and {kind} files say which columns there are",
+            remedy="put one there before the start",
+            path=path,
         )
     if kind == "parquet":
         return spark.read.parquet(path).schema
     found = spark.read.options(**_CSV).option("inferSchema", "true").csv(path).schema
     unknown = sorted(set(types) - set(found.names))
     if unknown:
-        raise InvalidFile(f"{path}: no column {', '.join(map(repr, unknown))} to give a type to")
+        raise InvalidFile(f"no column {', '.join(map(repr, unknown))} to give a type to", path=path)
     return T.StructType(
         [T.StructField(f.name, _TYPES[types[f.name]] if f.name in types else f.dataType)
          for f in found.fields]
@@ -117,9 +122,9 @@ def _schema(spark: SparkSession, path: str, kind: str, types: Mapping[str, str])
 
 def _format(path: str, chosen: str | None) -> str:
     if chosen is not None and chosen not in FORMATS:
-        raise InvalidFile(f"no format {chosen!r}; there are {', '.join(FORMATS)}")
+        raise InvalidFile(f"no format {chosen!r}", remedy=f"there are {', '.join(FORMATS)}")
     if "://" not in path and not Path(path).exists():
-        raise InvalidFile(f"{path}: there is no such file or folder")
+        raise InvalidFile("there is no such file or folder", path=path)
     if chosen is not None:
         return chosen
     kinds = {ENDINGS.get(Path(path).suffix.lower())} - {None}
@@ -127,14 +132,16 @@ def _format(path: str, chosen: str | None) -> str:
         names = _files(path) if Path(path).is_dir() else []
         kinds = {ENDINGS.get(name.suffix.lower()) for name in names} - {None}
     if len(kinds) != 1:
-        what = f"holds {' and '.join(sorted(map(str, kinds)))}" if kinds else "does not show"
+        found = " and ".join(sorted(map(str, kinds)))
         raise InvalidFile(
-            f"{path}: the name {what}: say which format it is (--format {'|'.join(FORMATS)}), "
-            f"or let names end in one of {', '.join(ENDINGS)}"
+            f"the folder holds {found} files" if kinds else "the name does not tell the format",
+            path=path,
+            remedy=f"choose one with --format {'|'.join(FORMATS)}, or let names end in one of "
+            f"{', '.join(ENDINGS)}",
         )
     return str(kinds.pop())
 
 
 def _files(path: str) -> list[Path]:
-    """Those that Spark reads: it skips names with a dot or an underscore in front."""
+    """The files that Spark reads: it skips names that begin with a dot or an underscore."""
     return [p for p in Path(path).iterdir() if p.is_file() and p.name[0] not in "._"]

@@ -37,7 +37,7 @@ _VALUES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Messages:
+class MessageColumns:
     """The columns to send to workers: one, or the attributes that `names` says."""
 
     columns: tuple[Column, ...]
@@ -53,7 +53,7 @@ def messages_of(
     map: str | None = None,
     variant: str | None = None,
     attributes: str | None = None,
-) -> Messages:
+) -> MessageColumns:
     """What to send to workers, for a table whose predicates ask about `names`."""
     chosen = {"json": json, "map": map, "variant": variant, "attributes": attributes}
     given = [(layout, column) for layout, column in chosen.items() if column is not None]
@@ -67,10 +67,11 @@ def messages_of(
     type = _field(df.schema, column).dataType
     if not _FITS[layout](type):
         raise InvalidValue(
-            f"column {column!r} has the type {type.simpleString()}; {layout}= takes {_TAKES[layout]}"
+            f"column {column!r} has the type {type.simpleString()}",
+            remedy=f"{layout}= takes {_TAKES[layout]}",
         )
     found = F.col(quoted(column))
-    return Messages((json_of(found) if layout == "variant" else found,))
+    return MessageColumns((json_of(found) if layout == "variant" else found,))
 
 
 def quoted(*path: str) -> str:
@@ -82,7 +83,7 @@ def _field(schema: T.StructType, name: str) -> T.StructField:
     found = [field for field in schema.fields if field.name == name]
     if not found:
         listed = ", ".join(schema.names) or "none"
-        raise InvalidValue(f"the DataFrame has no column {name!r}; there are {listed}")
+        raise InvalidValue(f"the DataFrame has no column {name!r}", remedy=f"there are {listed}")
     return found[0]
 
 
@@ -121,7 +122,7 @@ _TAKES = {
 # ---- wide columns
 
 
-def _wide(df: DataFrame, names: frozenset[str], columns: Sequence[str] | None) -> Messages:
+def _wide(df: DataFrame, names: frozenset[str], columns: Sequence[str] | None) -> MessageColumns:
     if isinstance(columns, str):
         raise InvalidValue(f"columns is a list of names, not the text {columns!r}")
     fields = df.schema.fields if columns is None else [_field(df.schema, c) for c in columns]
@@ -129,21 +130,23 @@ def _wide(df: DataFrame, names: frozenset[str], columns: Sequence[str] | None) -
     seen: set[str] = set()
     for name, path, type in _leaves(fields):
         if name in seen:
-            raise InvalidValue(f"the column {name!r} is there twice; rename one of the two")
+            raise InvalidValue(
+                f"the column {name!r} is there twice", remedy="rename one of the two"
+            )
         seen.add(name)
         if not _asks(names, name, type):
             continue
         if reason := _why_not(type):
             raise InvalidValue(
-                f"column {name!r} has the type {type.simpleString()}, which no attribute has; "
-                f"{reason}"
+                f"column {name!r} has the type {type.simpleString()}, which no attribute has",
+                remedy=reason,
             )
         if not isinstance(type, T.NullType):
             known[name] = F.col(quoted(*path))
     _warn(names, seen, len(known))
     if not known:  # so that workers see how many rows there are; NULL is no attribute
         known["_"] = F.lit(None).cast("boolean")
-    return Messages(tuple(known.values()), tuple(known))
+    return MessageColumns(tuple(known.values()), tuple(known))
 
 
 def _leaves(

@@ -1,7 +1,7 @@
 """The partitioned strategy: messages travel to the shards that they can hit, by a shuffle.
 
     df ── row, id, message ──scatter──▶ [shards], what the rest says
-       ──explode──▶ a copy for each shard; the first one carries the row
+       ──explode──▶ a copy for each shard; the first one carries the row (column `carrier`)
        ──rebalance and sort by shard──▶ match: a worker opens one shard after the other
        ──group by id──▶ row, interfaces of all copies, each once and in order
 
@@ -23,22 +23,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
-from palio.matching.engines import encode_rows
-from palio.matching.json_encoding import NameIndex
+from palio.carried_errors import carried
+from palio.matching.encode.names import NameIndex
+from palio.matching.encode.rows import encode_rows
 from palio.matching.table import ForwardingTable
-from palio.spark.broadcast import RETURNS, arrow_function, matches, rows_of
-from palio.spark.partitioned_table import PLACE_DIGITS, Parts
+from palio.spark.arrow_functions import arrow_function
+from palio.spark.broadcast import ARROW_TYPES, RETURNS, matches, rows_of
+from palio.spark.messages import MessageColumns
+from palio.spark.partitioned_table import PLACE_DIGITS, TableParts
 from palio.spark.shard_keys import Directory, message_keys, name_hashes
 from palio.spark.tables import Location, attributes, local_file, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from palio.spark.messages import Messages
-
 
 def with_matches(
-    df: DataFrame, messages: Messages, parts: Parts, output: str, into: str, invalid: str
+    df: DataFrame, messages: MessageColumns, parts: TableParts, output: str, into: str, invalid: str
 ) -> DataFrame:
     """The DataFrame and a column of what each message matches; `output` is one of RETURNS."""
     columns = [f"m{i}" for i in range(len(messages.columns))]
@@ -56,41 +57,43 @@ def with_matches(
         "id",
         "shard",
         F.coalesce("shard", F.pmod("id", F.lit(len(parts.shards))).cast("int")).alias("place"),
-        F.when(F.coalesce("copy", F.lit(0)) == 0, F.struct("row", "found")).alias("home"),
+        F.when(F.coalesce("copy", F.lit(0)) == 0, F.struct("row", "found")).alias("carrier"),
         *(F.when(visits, F.col(name)).alias(name) for name in columns),
     )
     matched = (
         travelling.hint("rebalance", "place")
         .sortWithinPartitions("shard")
-        .select("id", "home", match("shard", *columns).alias("got"))
+        .select("id", "carrier", match("shard", *columns).alias("got"))
     )
     together = F.max("got") if output == "flag" else F.collect_list("got")
     grouped = matched.groupBy("id").agg(
-        F.first("home", ignorenulls=True).alias("home"), together.alias("got")
+        F.first("carrier", ignorenulls=True).alias("carrier"), together.alias("got")
     )
-    return grouped.select("home.row.*", _united(output).alias(into))
+    return grouped.select("carrier.row.*", _united(output).alias(into))
 
 
 def _united(output: str) -> Column:
     """What the rest found, NULL for no message, and what all shards did."""
     if output == "flag":
-        return F.col("home.found") | F.coalesce("got", F.lit(False))
-    found = F.sort_array(F.array_distinct(F.concat("home.found", F.flatten("got"))))
+        return F.col("carrier.found") | F.coalesce("got", F.lit(False))
+    found = F.sort_array(F.array_distinct(F.concat("carrier.found", F.flatten("got"))))
     if output == "ids":
         return found
     return F.transform(found, lambda name: name.substr(F.lit(PLACE_DIGITS + 1), F.length(name)))
 
 
 def _functions(
-    parts: Parts, names: tuple[str, ...] | None, output: str, invalid: str
+    parts: TableParts, names: tuple[str, ...] | None, output: str, invalid: str
 ) -> tuple[Any, Any]:
     kind = RETURNS[output]
 
     def palio_scatter(*columns: pa.Array) -> pa.Array:
-        return scattered(parts, columns, names, output, invalid)
+        with carried():
+            return scattered(parts, columns, names, output, invalid)
 
     def palio_match_shard(shard: pa.Array, *columns: pa.Array) -> pa.Array:
-        return matched(parts, shard, columns, names, output)
+        with carried():
+            return matched(parts, shard, columns, names, output)
 
     return (
         arrow_function(palio_scatter, f"struct<shards: array<int>, found: {kind}>"),
@@ -102,7 +105,7 @@ def _functions(
 
 
 def scattered(
-    parts: Parts,
+    parts: TableParts,
     columns: Sequence[pa.Array],
     names: tuple[str, ...] | None,
     output: str,
@@ -124,7 +127,7 @@ def scattered(
 
 
 def matched(
-    parts: Parts,
+    parts: TableParts,
     shard: pa.Array,
     columns: Sequence[pa.Array],
     names: tuple[str, ...] | None,
@@ -138,15 +141,12 @@ def matched(
         number = int(numbers[first]) if last else -1
         here = [column.slice(first, last - first) for column in columns]
         if number < 0:
-            pieces.append(pa.nulls(last - first, _ARROW[output]))
+            pieces.append(pa.nulls(last - first, ARROW_TYPES[output]))
         else:
             table = _open_shard(parts.shards[number])
             pieces.append(_found(table, here, names, output, "error"))
         first = last
     return pa.concat_arrays(pieces)
-
-
-_ARROW = {"array": pa.list_(pa.string()), "ids": pa.list_(pa.int32()), "flag": pa.bool_()}
 
 
 def _found(
@@ -177,7 +177,7 @@ def _open_shard(location: Location) -> ForwardingTable:
 
 
 @lru_cache(maxsize=1)
-def _directory(parts: Parts) -> tuple[Directory, NameIndex, Any]:
+def _directory(parts: TableParts) -> tuple[Directory, NameIndex, Any]:
     """The directory of keys, and the names that messages are read with: their index and hashes."""
     names = sorted(attributes(parts.rest))
     index = NameIndex.of({name: i for i, name in enumerate(names)})

@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from palio.errors import InvalidFile
-from palio.matching.columns import Columns, Ints
-from palio.matching.constraint_rows import from_constraint_rows
+from palio.matching.encode.columns import ConstraintColumns, Ints
+from palio.matching.encode.constraint_rows import from_constraint_rows
 from palio.matching.table import ForwardingTable
 from palio.spark.shard_keys import Directory
 from palio.spark.tables import Location, file_location, placed
@@ -40,7 +40,7 @@ _MANIFEST, _DIRECTORY = "partitioned.json", "directory.npy"
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class TableParts:
     """Where the files of a partitioned table are; small enough for a closure."""
 
     rest: Location
@@ -61,15 +61,19 @@ class PartitionedTable:
             self.interfaces: int = found["interfaces"]
         except OSError as error:
             raise InvalidFile(
-                f"{self.path}: there is no partitioned table here ({error.strerror}); "
-                "palio.spark.partition makes one"
+                f"there is no partitioned table here ({error.strerror})",
+                remedy="palio.spark.partition makes one",
+                path=self.path,
             ) from None
         except (ValueError, LookupError, TypeError):
-            raise InvalidFile(f"{self.path}: {_MANIFEST} is damaged; partition again") from None
+            raise InvalidFile(
+                f"{_MANIFEST} is damaged", remedy="partition again", path=self.path
+            ) from None
         if known != FORMAT:
             raise InvalidFile(
-                f"{self.path}: the partitioned table has format {known}, this version of Palio "
-                f"reads {FORMAT}; partition it again, or update Palio"
+                f"the partitioned table has format {known}, this version of Palio reads {FORMAT}",
+                remedy="partition it again, or update Palio",
+                path=self.path,
             )
 
     def __repr__(self) -> str:
@@ -82,11 +86,11 @@ class PartitionedTable:
         """The files of the shards."""
         return [shard_file(self.path, shard) for shard in range(self.shards)]
 
-    def located(self, spark: SparkSession, shared: bool | None) -> Parts:
+    def located(self, spark: SparkSession, shared: bool | None) -> TableParts:
         """Make the files readable by the workers of a session."""
         files = [shard_file(self.path, REST), self.path / _DIRECTORY, *self.files]
         found = placed(spark, [file_location(path) for path in files], shared)
-        return Parts(found[0], found[1], tuple(found[2:]))
+        return TableParts(found[0], found[1], tuple(found[2:]))
 
 
 def is_partitioned(table: Any) -> bool:
@@ -108,17 +112,20 @@ def begin(path: str | Path) -> Path:
     folder = Path(path).absolute()
     if (folder / _MANIFEST).exists():
         raise InvalidFile(
-            f"{folder}: there is a partitioned table already, which jobs may be using; "
-            "choose another directory"
+            "there is a partitioned table already, which jobs may be using",
+            remedy="choose another directory",
+            path=folder,
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidFile(f"{folder}: a table cannot be written here: {error.strerror}") from None
+        raise InvalidFile(
+            f"a table cannot be written here: {error.strerror}", path=folder
+        ) from None
     return folder
 
 
-def save_shard(folder: Path, shard: int, columns: Columns) -> None:
+def save_shard(folder: Path, shard: int, columns: ConstraintColumns) -> None:
     """Write the table of a shard; its interfaces have names from `shard_interfaces`."""
     ForwardingTable.compile(columns).save(shard_file(folder, shard))
 
@@ -145,14 +152,14 @@ def finish(
     return PartitionedTable(folder)
 
 
-def no_columns() -> Columns:
+def no_columns() -> ConstraintColumns:
     empty = {name: pa.array([], pa.string()) for name in ("interface", "name", "op", "type")}
     return from_constraint_rows(
         pa.table({**empty, "filter": pa.array([], pa.int64()), "value": pa.array([], pa.string())})
     )
 
 
-def with_names(columns: Columns, names: Sequence[str]) -> Columns:
+def with_names(columns: ConstraintColumns, names: Sequence[str]) -> ConstraintColumns:
     """Columns that know these names too, as a table must to check all values of a message."""
     known = set(columns.names)
     return dataclasses.replace(

@@ -24,16 +24,16 @@ import pyarrow as pa
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from palio.carried_errors import carried
 from palio.errors import InvalidPredicate, InvalidValue, PalioError
-from palio.matching import storage
-from palio.matching.columns import Columns
-from palio.matching.constraint_rows import REQUIRED, from_constraint_rows
-from palio.matching.merging import joined
-from palio.matching.pivot_decoding import pivot_columns
+from palio.matching.encode.columns import ConstraintColumns
+from palio.matching.encode.constraint_rows import REQUIRED, from_constraint_rows
+from palio.matching.file import storage
+from palio.matching.pivot.decoding import pivot_columns
+from palio.matching.versions.merging import joined
 from palio.model.language import parse
-from palio.spark import shard_keys
-from palio.spark.broadcast import arrow_function
-from palio.spark.compiling import are_constraints, complaint, require_columns, value_text
+from palio.spark.arrow_functions import arrow_function
+from palio.spark.compiling import are_constraints, rejected, require_columns, value_text
 from palio.spark.messages import quoted
 from palio.spark.partitioned_table import (
     REST,
@@ -44,13 +44,11 @@ from palio.spark.partitioned_table import (
     shard_interfaces,
     with_names,
 )
-from palio.spark.shard_keys import Directory
-from palio.spark.tables import Location, driver_location, local_file
+from palio.spark.shard_keys import COUNTED, Directory, counted, filter_options, rarest
+from palio.spark.tables import Location, Table, driver_location, local_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from palio.spark.tables import Table
 
 SHARD_BYTES = 32 << 20  # of a shard, when their number is not given
 SHARDS_MAX = 10_000
@@ -124,10 +122,10 @@ def _layout(filters: int, constraints: int, rest: int, shards: int | None) -> tu
 
 def split(location: Location, folder: Path, shards: int | None) -> PartitionedTable:
     """Partition a table that is there, in this process."""
-    engine, interfaces = storage.load(local_file(location))
-    columns = pivot_columns(engine.pivots, engine.strings, engine.names, interfaces)
-    options = shard_keys.filter_options(columns)
-    keys = shard_keys.rarest(options, shard_keys.counted(options.flatten().flatten().to_numpy()))
+    table, interfaces = storage.load(local_file(location))
+    columns = pivot_columns(table, interfaces)
+    options = filter_options(columns)
+    keys = rarest(options, counted(options.flatten().flatten().to_numpy()))
     distinct, counts = np.unique(keys.flatten().to_numpy(), return_counts=True)
     layout = _layout(columns.filters, len(columns.op), keys.null_count, shards)
     directory = Directory.of(distinct, counts, columns.filters, *layout)
@@ -139,12 +137,12 @@ def split(location: Location, folder: Path, shards: int | None) -> PartitionedTa
     for number in range(REST, directory.all_shards):
         own = filter[order[ends[number + 1] : ends[number + 2]]]
         if len(own):
-            kept = with_names(_of_filters(columns, own), engine.names if number == REST else ())
+            kept = with_names(_of_filters(columns, own), table.names if number == REST else ())
             save_shard(folder, number, kept)
-    return finish(folder, directory, engine.names, columns.filters, len(interfaces))
+    return finish(folder, directory, table.names, columns.filters, len(interfaces))
 
 
-def _of_filters(columns: Columns, filters: Any) -> Columns:
+def _of_filters(columns: ConstraintColumns, filters: Any) -> ConstraintColumns:
     """The columns of these filters, ascending, with interfaces as a shard calls them."""
     each = np.arange(columns.filters, dtype=np.int32)
     kept = joined([(dataclasses.replace(columns, owner=each), each)], filters, ())
@@ -163,7 +161,7 @@ def _from_frame(
     try:
         rejects = keyed.where("error IS NOT NULL").select("interface", "predicate", "error")
         if (refused := rejects.toArrow()).num_rows:
-            raise InvalidPredicate(complaint(refused))
+            raise rejected(refused)
         return _built(keyed, folder, shards)
     finally:
         keyed.unpersist()
@@ -173,10 +171,10 @@ def _built(keyed: DataFrame, folder: Path, shards: int | None) -> PartitionedTab
     filters = keyed.where("number IS NOT NULL")
     names = filters.select(F.explode("constraints.name").alias("name")).distinct().toArrow()
     all_names = sorted(names["name"].to_pylist())
-    bucket = F.col("key").bitwiseAND(F.lit(shard_keys.COUNTED - 1)).alias("key")
+    bucket = F.col("key").bitwiseAND(F.lit(COUNTED - 1)).alias("key")
     asked = _count(filters.select(F.explode(F.flatten("options")).alias("key")).select(bucket))
     counts = folder / "counts.npy"
-    np.save(counts, shard_keys.counted(*asked))
+    np.save(counts, counted(*asked))
     chosen = filters.withColumn("keys", _rarest(str(counts))(F.col("options")))
     sizes = chosen.agg(
         F.count("*"), F.coalesce(F.sum(F.size("constraints")), F.lit(0)), F.count("keys")
@@ -292,7 +290,7 @@ def _from_rows(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
 
 
 def _with_options(rows: pa.RecordBatch) -> pa.RecordBatch:
-    options = shard_keys.filter_options(_columns(rows.column("constraints")))
+    options = filter_options(_columns(rows.column("constraints")))
     return rows.set_column(4, "options", options)
 
 
@@ -311,12 +309,12 @@ def _checked(row: dict[str, Any]) -> tuple[Any, ...]:
     try:
         _columns(pa.array([row["constraints"]], _CONSTRAINTS))
     except InvalidPredicate as refused:
-        reason = str(refused).replace("of the table of constraints", "of its filter")
-        row = {**row, "number": None, "constraints": None, "error": reason}
+        error = str(refused.at(table="its filter") if refused.table else refused)
+        row = {**row, "number": None, "constraints": None, "error": error}
     return tuple(row.values())
 
 
-def _columns(constraints: pa.ListArray) -> Columns:
+def _columns(constraints: pa.ListArray) -> ConstraintColumns:
     """The columns of filters, in their order; their owners are still to be given."""
     size = constraints.value_lengths().fill_null(0).to_numpy()
     flat = constraints.flatten()
@@ -331,7 +329,7 @@ def _columns(constraints: pa.ListArray) -> Columns:
 
 def _rarest(counts: str) -> Any:
     def palio_rarest(options: pa.Array) -> pa.Array:
-        return shard_keys.rarest(options, np.load(counts, mmap_mode="r"))
+        return rarest(options, np.load(counts, mmap_mode="r"))
 
     return arrow_function(palio_rarest, "array<bigint>")
 
@@ -351,7 +349,8 @@ def _writer(folder: str, names: list[str]) -> Callable[[pa.Table], pa.Table]:
         columns = dataclasses.replace(
             _columns(rows["constraints"].chunk(0)), owner=owner, interfaces=labels
         )
-        save_shard(Path(folder), shard, with_names(columns, names if shard == REST else ()))
+        with carried():
+            save_shard(Path(folder), shard, with_names(columns, names if shard == REST else ()))
         return pa.table({"shard": pa.array([shard], pa.int32()), "filters": [rows.num_rows]})
 
     return write

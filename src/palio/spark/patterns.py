@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
+from palio.carried_errors import carried
 from palio.errors import InvalidValue
 from palio.model.message import Message
 from palio.model.values import instant_from_micros
@@ -76,13 +77,18 @@ def _check(df: DataFrame, time: str, same: tuple[str, ...]) -> None:
     listed = ", ".join(df.columns)
     for name in (time, *same):
         if name not in df.columns:
-            raise InvalidValue(f"the DataFrame has no column {name!r}; there are {listed}")
+            raise InvalidValue(
+                f"the DataFrame has no column {name!r}", remedy=f"there are {listed}"
+            )
         if name in same and name in ("start", "end", "messages"):
-            raise InvalidValue(f"the answer has a column {name!r} of its own; rename the key")
+            raise InvalidValue(
+                f"the answer has a column {name!r} of its own", remedy="rename the key"
+            )
     type = df.schema[time].dataType
     if not isinstance(type, T.TimestampType):
         raise InvalidValue(
-            f"column {time!r} has the type {type.simpleString()}; the time of a message is a timestamp"
+            f"column {time!r} has the type {type.simpleString()}",
+            remedy="the time of a message is a timestamp",
         )
     if df.isStreaming and "RocksDB" not in (df.sparkSession.conf.get(_PROVIDER, "") or ""):
         raise InvalidValue(
@@ -176,9 +182,10 @@ def _matched_at_once(
 
     def matched(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
         rows = table.drop_columns(["_time"]).to_pylist()
-        messages = [conversion.published(values, number) for number, values in enumerate(rows)]
-        monitor = conversion.monitor(lateness=0)
-        found = [c for m in sorted(messages, key=stamp) for c in monitor.feed(m)]
+        with carried():
+            messages = [conversion.published(values, number) for number, values in enumerate(rows)]
+            monitor = conversion.monitor(lateness=0)
+            found = [c for m in sorted(messages, key=stamp) for c in monitor.feed(m)]
         instant = pa.timestamp("us", tz="UTC")
         columns = [pa.array([k.as_py()] * len(found), k.type) for k in key]
         columns.append(pa.array([c.start for c in found], pa.int64()).cast(instant))
@@ -234,12 +241,13 @@ class _Processor(StatefulProcessor):
         rows: Iterator[Row],
         timerValues: Any,  # noqa: N803
     ) -> Iterator[Row]:
-        monitor, timer = self._load()
-        found = monitor.expire(_watermark(timerValues))
-        for row in rows:
-            number = monitor.counters.fed
-            found += monitor.feed(self.conversion.published(row.asDict(), number))
-        self._store(monitor, timer)
+        with carried():
+            monitor, timer = self._load()
+            found = monitor.expire(_watermark(timerValues))
+            for row in rows:
+                number = monitor.counters.fed
+                found += monitor.feed(self.conversion.published(row.asDict(), number))
+            self._store(monitor, timer)
         yield from self._rows(key, found)
 
     def handleExpiredTimer(  # noqa: N802

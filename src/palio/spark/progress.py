@@ -1,7 +1,7 @@
 """What a running stream says of itself after each micro-batch.
 
-Spark's listener knows rows and times, the record of the batch (batches.py) knows matches and the
-version. A listener hears of every query of its session: ours waits to learn which one it is for.
+Spark's listener knows rows and times; the record of the batch (batches.py) knows matches and the
+version. A listener hears of every query of its session, so ours waits until it is told its query.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class StreamProgress:
     matches: int | None
     messages_per_s: float
     matches_per_s: float | None
-    lag_s: float  # from the begin of the batch to its end: so old is its oldest message at least
+    lag_s: float  # from the start of the batch to its end: its oldest message is at least this old
     behind: int | None  # what waits in the source, where it tells (Kafka: offsets)
     messages_total: int
     matches_total: int

@@ -15,17 +15,17 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812
 
-from palio.errors import InvalidFile, InvalidPredicate, InvalidValue, PalioError
-from palio.spark.batches import BatchRecord, BatchRecords
-from palio.spark.compiling import compile_with_rejects
+from palio.carried_errors import recovered
+from palio.errors import InvalidFile, InvalidMessage, InvalidValue, PalioError
+from palio.spark.batches import BatchRecords
+from palio.spark.compiling import compile_with_rejects, rejected
 from palio.spark.failures import sentence
 from palio.spark.forwarding import STRATEGIES
 from palio.spark.inputs import ENDINGS, read_messages, read_predicates
@@ -33,20 +33,15 @@ from palio.spark.progress import StreamProgress
 from palio.spark.sessions import require_master, session
 from palio.spark.sinks import FileSink
 from palio.spark.streaming import BatchRouter, route_stream, versions_of
+from palio.spark.summary import RouteSummary, last_batch, summary_of
 from palio.spark.table_directory import TableDirectory
 from palio.spark.tasks import watched
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from palio.spark.terminal import StreamBar
+    from pyspark.sql import SparkSession
 
 _POLL_S = 1.0
-_REMEDY = "(invalid='null' gives such rows NULL)"  # of broadcast.py, for programs
 _WORKERS_S_MAX = 60.0
-_SHOWN_MAX = 5  # rejects in an error
-_TOP_MAX = 10
-_TOP_BATCHES_MAX = 100  # the last ones; a stream may have run for months
 Tell = Callable[[StreamProgress], Any]
 Say = Callable[[str], Any]
 
@@ -70,66 +65,61 @@ class Job:
     files_per_batch: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What one run of a job did."""
+class JobWatcher(Protocol):
+    """What a job tells about itself while it runs; `terminal.StreamBar` shows it."""
 
-    messages: int
-    matches: int
-    seconds: float
-    batches: int
-    version: int | None
-    rejects: int
-    top: list[tuple[str, int]]
-    out: str
+    def starting(self, text: str) -> None:
+        """The job begins its next stage."""
 
-    def row(self) -> dict[str, Any]:
-        """For JSON."""
-        rate = 1 / self.seconds if self.seconds else 0.0
-        return {
-            **asdict(self),
-            "messages_per_s": round(self.messages * rate, 1),
-            "matches_per_s": round(self.matches * rate, 1),
-        }
+    def tasks(self, done: int, known: int) -> None:
+        """So many of the known tasks of a batch job are done."""
+
+    def say(self, text: str) -> None:
+        """A line for people."""
+
+    def __call__(self, progress: StreamProgress) -> None:
+        """The stream has routed a micro-batch."""
 
 
-def run(job: Job, master: str, *, stream: bool, once: bool, bar: StreamBar) -> Summary:
-    """Do a job in a session of its own, from start to stop."""
+def run(job: Job, master: str, *, stream: bool, once: bool, watcher: JobWatcher) -> RouteSummary:
+    """Run a job in a session of its own, which is stopped at the end."""
     _check(job)
     require_master(master)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it says is raised as well
-    bar.starting("starting Spark")
-    with _in_sentences(f"no session on {master}"):
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # its errors are raised as well
+    watcher.starting("starting Spark")
+    with _failing_as(f"no session on {master}"):
         spark = session(master, app="palio route")
     try:
         _require_workers(spark, master)
-        bar.starting("reading predicates and messages")
+        watcher.starting("reading predicates and messages")
         if stream:
-            return route_folder(spark, job, once=once, progress=bar, say=bar.say)
-        return route_files(spark, job, stage=bar.starting, tasks=bar.tasks)
+            return route_folder(spark, job, once=once, progress=watcher, say=watcher.say)
+        return route_files(spark, job, stage=watcher.starting, tasks=watcher.tasks)
     finally:
-        with contextlib.suppress(Exception):  # what went wrong before is what counts
+        with contextlib.suppress(Exception):  # an error of the job matters more
             spark.stop()
 
 
 def _check(job: Job) -> None:
-    """What can be said before Spark starts, which takes seconds."""
+    """Raise what can be known before Spark starts, which takes seconds."""
     if (job.predicates is None) == (job.tables is None):
         raise InvalidValue("predicates come from --predicates or from --table, one of them")
     if job.strategy not in ("auto", *STRATEGIES):
-        raise InvalidValue(f"no strategy {job.strategy!r}; there are auto, {', '.join(STRATEGIES)}")
+        raise InvalidValue(
+            f"no strategy {job.strategy!r}", remedy=f"there are auto, {', '.join(STRATEGIES)}"
+        )
     for path in (job.predicates, job.messages):
         if path is not None and "://" not in path and not Path(path).exists():
-            raise InvalidFile(f"{path}: there is no such file or folder")
+            raise InvalidFile("there is no such file or folder", path=path)
     if job.rejects is not None and job.rejects.suffix.lower() not in ENDINGS:
-        raise InvalidFile(f"{job.rejects}: the name ends in none of {', '.join(ENDINGS)}")
+        raise InvalidFile(f"the name ends in none of {', '.join(ENDINGS)}", path=job.rejects)
     if job.tables is not None:
         versions_of(job.tables).current()
     _sink(job)
 
 
 def _require_workers(spark: SparkSession, master: str) -> None:
-    """Raise when a master gives us no worker: a job would wait for ever."""
+    """Raise when a master gives the session no worker: a job would wait forever."""
     if not master.startswith("spark://"):
         return
     job = threading.Thread(target=lambda: spark.range(1).count(), daemon=True)
@@ -138,7 +128,8 @@ def _require_workers(spark: SparkSession, master: str) -> None:
     if job.is_alive():
         raise PalioError(
             f"{master} has given no worker in {_WORKERS_S_MAX:.0f} s: it has none, or they are "
-            "busy; start one, or wait for the others"
+            "busy",
+            remedy="start one, or wait for the others",
         )
 
 
@@ -148,7 +139,7 @@ def route_files(
     *,
     stage: Callable[[str], Any] = lambda name: None,
     tasks: Callable[[int, int], Any] = lambda done, known: None,
-) -> Summary:
+) -> RouteSummary:
     """Route the messages that are there, once; the output must be new."""
     sink = _sink(job)
     tables, rejects = _tables(spark, job, sink)
@@ -157,18 +148,21 @@ def route_files(
     router = BatchRouter(tables, sink, job.output, options)
     if any(sink.path.glob("batch=*")):
         raise InvalidFile(
-            f"{sink.path}: there is output of an earlier run; choose another directory"
+            "there is output of an earlier run", remedy="choose another directory", path=sink.path
         )
-    with _in_sentences():
+    with _failing_as():
         router.check(source.df)
         stage("routing")
         started = monotonic()
         with watched(spark, tasks):
             router(source.df, 0)
-        return _summary(spark, job, sink, None, monotonic() - started, rejects)
+        seconds = monotonic() - started
+        return summary_of(spark, sink, job.output, None, seconds=seconds, rejects=rejects)
 
 
-def route_folder(spark: SparkSession, job: Job, *, once: bool, progress: Tell, say: Say) -> Summary:
+def route_folder(
+    spark: SparkSession, job: Job, *, once: bool, progress: Tell, say: Say
+) -> RouteSummary:
     """Route the messages of a folder, and with `once=False` those that come, until Ctrl-C."""
     sink = _sink(job)
     tables, rejects = _tables(spark, job, sink)
@@ -176,8 +170,8 @@ def route_folder(spark: SparkSession, job: Job, *, once: bool, progress: Tell, s
         spark, job.messages, format=job.format, types=job.types, stream=True,
         files_per_batch=job.files_per_batch,
     )  # fmt: skip
-    before = _done(sink)
-    with _in_sentences():
+    before = last_batch(sink)
+    with _failing_as():
         started = monotonic()
         query = route_stream(
             source.df,
@@ -193,10 +187,11 @@ def route_folder(spark: SparkSession, job: Job, *, once: bool, progress: Tell, s
         with _republishing(spark, job, TableDirectory(tables), say), _interrupt() as interrupted:
             while not query.awaitTermination(1):
                 if interrupted.is_set():
-                    say("stopping; a batch that is not whole is routed again at the next start")
+                    say("stopping; an unfinished batch is routed at the next start")
                     query.stop()
                     break
-        return _summary(spark, job, sink, before, monotonic() - started, rejects)
+        seconds = monotonic() - started
+        return summary_of(spark, sink, job.output, before, seconds=seconds, rejects=rejects)
 
 
 def _sink(job: Job) -> FileSink:
@@ -208,20 +203,22 @@ def _sink(job: Job) -> FileSink:
 
 
 @contextlib.contextmanager
-def _in_sentences(what: str = "the job failed") -> Iterator[None]:
-    """What fails in a query or in a worker is one of our errors."""
+def _failing_as(what: str = "the job failed") -> Iterator[None]:
+    """Whatever fails in a query or in a worker becomes a PalioError that begins with `what`."""
     try:
         yield
     except (PalioError, KeyboardInterrupt):
         raise
     except Exception as error:
-        said = sentence(error).replace(_REMEDY, "(--invalid null goes on without such rows)")
-        raise PalioError(f"{what}: {said}") from None
+        ours = recovered(error)
+        if isinstance(ours, InvalidMessage):
+            ours = ours.at(remedy="--invalid null continues without such rows")
+        raise PalioError(f"{what}: {sentence(ours or error)}") from None
 
 
 @contextlib.contextmanager
 def _interrupt() -> Iterator[threading.Event]:
-    """Set by Ctrl-C, instead of an exception in the midst of talking to Java."""
+    """Ctrl-C sets the event; an exception could come in the middle of a call of Java."""
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield event
@@ -248,13 +245,15 @@ def _publish(spark: SparkSession, job: Job, tables: TableDirectory) -> int:
     assert job.predicates is not None
     rows = read_predicates(spark, job.predicates)
     try:
-        with _in_sentences():
+        with _failing_as():
             compiled = compile_with_rejects(rows)
     except PalioError as error:
-        raise InvalidFile(f"{job.predicates}: {error}") from None
+        raise InvalidFile(str(error), path=job.predicates) from None
     count: int = compiled.rejects.num_rows
     if count and job.rejects is None:
-        raise InvalidPredicate(_complaint(job.predicates, compiled.rejects))
+        raise rejected(compiled.rejects).at(
+            source=job.predicates, remedy="--rejects FILE writes them there and continues"
+        )
     if job.rejects is not None:
         _write_rejects(compiled.rejects, job.rejects)
     version = tables.publish(compiled.table)
@@ -262,17 +261,6 @@ def _publish(spark: SparkSession, job: Job, tables: TableDirectory) -> int:
     # The last batch may be repeated, by its own version.
     tables.prune(keep=max(2, version - (last.version if last else version) + 1))
     return count
-
-
-def _complaint(path: str, rejects: pa.Table) -> str:
-    shown = rejects.slice(0, _SHOWN_MAX).to_pylist()
-    lines = "\n".join(f"interface {r['interface']!r}: {r['error']}" for r in shown)
-    more = rejects.num_rows - len(shown)
-    what = "row is no predicate" if rejects.num_rows == 1 else "rows are no predicates"
-    return (
-        f"{path}: {rejects.num_rows:,} {what}; --rejects FILE writes them there and goes on\n"
-        f"{lines}" + (f"\n... and {more:,} more" if more else "")
-    )
 
 
 def _write_rejects(rejects: pa.Table, path: Path) -> None:
@@ -291,16 +279,16 @@ def _write_rejects(rejects: pa.Table, path: Path) -> None:
 
             pyarrow.parquet.write_table(rejects, path)
         else:
-            raise InvalidFile(f"{path}: the name ends in none of {', '.join(ENDINGS)}")
+            raise InvalidFile(f"the name ends in none of {', '.join(ENDINGS)}", path=path)
     except OSError as error:
-        raise InvalidFile(f"{path}: the rejects cannot be written: {error}") from None
+        raise InvalidFile(f"the rejects cannot be written: {error}", path=path) from None
 
 
 @contextlib.contextmanager
 def _republishing(
     spark: SparkSession, job: Job, tables: TableDirectory, say: Say
 ) -> Iterator[None]:
-    """Meanwhile, a change of the file of predicates makes a new version."""
+    """While the block runs, a change of the file of predicates makes a new version."""
     if job.predicates is None or "://" in job.predicates:
         yield
         return
@@ -330,68 +318,10 @@ def _republishing(
 
 
 def _stamp(path: Path) -> list[tuple[str, int, int]]:
-    """What a file, or the files of a folder, were when last written."""
+    """The names, times and sizes of a file, or of the files of a folder."""
     found = []
     with contextlib.suppress(OSError):
         for file in sorted(path.iterdir()) if path.is_dir() else [path]:
             stat = os.stat(file)
             found.append((file.name, stat.st_mtime_ns, stat.st_size))
     return found
-
-
-# ---- the summary
-
-
-def _done(sink: FileSink) -> BatchRecord | None:
-    """The last batch that readers see."""
-    records = BatchRecords(sink.own / "batches")
-    last = records.last()
-    while last is not None and not sink.has(last.batch):
-        last = records.of(last.batch - 1)
-    return last
-
-
-def _summary(
-    spark: SparkSession,
-    job: Job,
-    sink: FileSink,
-    before: BatchRecord | None,
-    seconds: float,
-    rejects: int,
-) -> Summary:
-    """Of the batches after `before`, the last one of an earlier run."""
-    first = before.batch + 1 if before else 0
-    done = _done(sink)
-    end = done.batch + 1 if done else 0
-    counted = range(max(first, end - _TOP_BATCHES_MAX), end)
-    return Summary(
-        messages=_since(done, before, "messages_total"),
-        matches=_since(done, before, "matches_total"),
-        seconds=round(seconds, 3),
-        batches=end - first,
-        version=done.version if done else None,
-        rejects=rejects,
-        top=top_interfaces(spark, sink, list(counted), job.output),
-        out=str(sink.path),
-    )
-
-
-def _since(done: BatchRecord | None, before: BatchRecord | None, total: str) -> int:
-    return int(getattr(done, total, 0)) - int(getattr(before, total, 0))
-
-
-def top_interfaces(
-    spark: SparkSession, sink: FileSink, batches: list[int], output: str
-) -> list[tuple[str, int]]:
-    """The interfaces that got most in these batches."""
-    paths = [str(sink.file(batch)) for batch in batches if sink.is_filled(batch)]
-    if not paths:
-        return []
-    reader = spark.read.format(sink.format).option("basePath", str(sink.path))
-    rows: DataFrame = reader.load(paths)
-    name = F.explode("interfaces") if output == "array" else F.col("interface")
-    if {"interfaces", "interface"}.isdisjoint(rows.columns):
-        return []  # JSON of no rows has no columns
-    counts = rows.select(name.alias("interface")).groupBy("interface").count()
-    top = counts.orderBy(F.desc("count"), "interface").limit(_TOP_MAX).collect()
-    return [(str(row["interface"]), int(row["count"])) for row in top]

@@ -1,8 +1,8 @@
 """Spark sessions as our commands need them; any other session does as well.
 
 What is set, and why: workers run this interpreter and not the python3 of PATH; instants are shown
-in UTC, as everywhere in Palio; a Python worker that says nothing for minutes is killed and its task
-tried again, since PySpark was seen to stall, rarely, on a socket; Arrow functions give rows and not
+in UTC, as everywhere in Palio; a Python worker that is silent for minutes is killed and its task is
+repeated, since PySpark rarely stalls on a socket; Arrow functions give rows and not
 columns, since Spark 4.3 copies arrays twice more to give columns, which halves the rate of long
 answers; the log is silent, because errors reach the program as exceptions.
 """
@@ -48,8 +48,8 @@ _SETTINGS = {
 
 def session(master: str = "local[*]", app: str = "palio", **conf: str) -> SparkSession:
     """A Spark session on `local[N]`, `spark://host:port` (or what else a master may be), or on
-    `sc://host:port`, Spark Connect. `conf` goes before our settings:
-    `session(**{"spark.driver.memory": "4g"})`. The session that is there already is used again.
+    `sc://host:port`, Spark Connect. `conf` overrides our settings:
+    `session(**{"spark.driver.memory": "4g"})`. If there is a session already, it is that one.
     """
     from pyspark.sql import SparkSession
 
@@ -81,36 +81,40 @@ def _with_attempts(master: str) -> str:
 
 def require_java() -> None:
     """Raise MissingSoftware, which says what to install, unless Java is there and new enough."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    java_home = os.environ.get("JAVA_HOME")
+    java = str(Path(java_home) / "bin" / "java") if java_home else shutil.which("java")
     remedy = f"install Java {JAVA_MIN} or newer, or set JAVA_HOME to where it lies"
     if java is None:
-        raise MissingSoftware(f"Spark needs Java and none is on PATH; {remedy}")
+        raise MissingSoftware("Spark needs Java and none is on PATH", remedy=remedy)
     try:
         run = subprocess.run(
             [java, "-version"], capture_output=True, text=True, check=False, timeout=60
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        where = "JAVA_HOME" if home else "PATH"
+        where = "JAVA_HOME" if java_home else "PATH"
         raise MissingSoftware(
-            f"Spark needs Java, and {java}, which {where} names, does not run ({error}); {remedy}"
+            f"Spark needs Java, and {java}, which {where} names, does not run ({error})",
+            remedy=remedy,
         ) from None
     found = re.search(r'version "(?:1\.)?(\d+)', run.stderr + run.stdout)
     if found is None:
-        raise MissingSoftware(f"Spark needs Java, and {java} does not say its version; {remedy}")
+        raise MissingSoftware(
+            f"Spark needs Java, and {java} does not say its version", remedy=remedy
+        )
     if int(found[1]) < JAVA_MIN:
         raise MissingSoftware(
-            f"Spark needs Java {JAVA_MIN} or newer, and {java} is Java {found[1]}; {remedy}"
+            f"Spark needs Java {JAVA_MIN} or newer, and {java} is Java {found[1]}",
+            remedy=remedy,
         )
 
 
 def require_master(master: str) -> None:
-    """Raise when a master is none, or nobody answers at its address: Spark would try for minutes,
-    or show traces."""
+    """Raise when a text names no master, or nobody answers at its address. Spark would try for
+    minutes, or show traces."""
     if not re.match(r"(local(\[[^\]]+\])?|yarn)$|(spark|sc|k8s)://.", master):
         raise InvalidValue(
-            f"no master {master!r}; it is local[N], spark://HOST:PORT, sc://HOST:PORT, "
-            "k8s://ADDRESS or yarn"
+            f"no master {master!r}",
+            remedy="it is local[N], spark://HOST:PORT, sc://HOST:PORT, k8s://ADDRESS or yarn",
         )
     scheme, _, rest = master.partition("://")
     if scheme not in ("spark", "sc"):
@@ -127,6 +131,6 @@ def require_master(master: str) -> None:
             problems.append(f"{host}: {getattr(error, 'strerror', None) or error}")
     what = "Spark Connect server" if scheme == "sc" else "Spark master"
     raise MissingSoftware(
-        f"no {what} answers at {master} ({'; '.join(problems)}); start it, or choose another with "
-        "--master (local[*] needs none)"
+        f"no {what} answers at {master} ({'; '.join(problems)})",
+        remedy="start it, or choose another with --master (local[*] needs none)",
     )

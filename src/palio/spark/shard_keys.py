@@ -7,7 +7,7 @@
     key      64 bits: the hash of name, domain and value; equal numbers have equal keys
     bits     0 1 1 0 1 ...   a bit for each key that a filter lies under, and rarely for another
     spread   0 1 3 0 1 ...   bucket of keys -> over how many shards its filters lie
-    shards   home(key), home(key) + 1, ... up to its spread
+    shards   first(key), first(key) + 1, ... as many as its spread
 
 A filter lies under each key of one option, in one shard each; a message visits all shards of its
 keys, so they meet. A hot key is one with many filters: they lie in several shards (the salt is the
@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from palio.matching import codes
-from palio.matching.arrays import Batch
-from palio.matching.columns import Columns, Ints
-from palio.matching.json_word_kernels import fill_hashes
+from palio.matching.encode import codes
+from palio.matching.encode.arrays import EncodedMessages
+from palio.matching.encode.columns import ConstraintColumns, Ints
+from palio.matching.encode.json_word_kernels import fill_hashes
 
 MEMBERS_MAX = 16  # of a set that is an option: its filter lies under each of them
 COUNTED = 1 << 20  # buckets that keys are counted in to find the rarest
@@ -40,7 +40,7 @@ _ALL = 255  # spread over all shards
 # ---- keys
 
 
-def filter_options(columns: Columns) -> pa.ListArray:
+def filter_options(columns: ConstraintColumns) -> pa.ListArray:
     """For each filter its options, list<list<int64>>; none of them is empty."""
     c = columns
     names, texts = _hashes([name.encode() for name in c.names]), _hashes(c.strings)
@@ -65,7 +65,7 @@ def filter_options(columns: Columns) -> pa.ListArray:
     return _lists(np.bincount(c.filter[rows], minlength=c.filters), inner)
 
 
-def message_keys(batch: Batch, names: Ints) -> Ints:
+def message_keys(batch: EncodedMessages, names: Ints) -> Ints:
     """The key of each attribute of a batch; `names` are the hashes of the batch's names."""
     domain, key = batch.type.astype(np.int64), batch.floor.copy()
     number = (domain == codes.INT) | (domain == codes.FLOAT)
@@ -179,7 +179,7 @@ class Directory:
         filter = np.repeat(np.arange(len(keys)), keys.value_lengths().fill_null(0).to_numpy())
         flat = keys.flatten().to_numpy()
         salt = number[filter] % np.maximum(1, self._spread(flat))
-        shard = (self._home(flat) + salt) % self.shards
+        shard = (self._first_shard(flat) + salt) % self.shards
         rest = np.flatnonzero(keys.is_null().to_numpy(zero_copy_only=False))
         where = self.shards + number[rest] % self.everywhere if self.everywhere else rest * 0 - 1
         return self._distinct(
@@ -194,7 +194,7 @@ class Directory:
         keys = keys[at]
         spread = self._spread(keys)
         step = np.arange(spread.sum()) - np.repeat(np.cumsum(spread) - spread, spread)
-        shard = (np.repeat(self._home(keys), spread) + step) % self.shards
+        shard = (np.repeat(self._first_shard(keys), spread) + step) % self.shards
         every = np.tile(np.arange(self.shards, self.all_shards), rows)
         return self._distinct(
             np.concatenate([np.repeat(row, spread), np.repeat(np.arange(rows), self.everywhere)]),
@@ -211,7 +211,7 @@ class Directory:
         spread = self.spread[keys & (len(self.spread) - 1)].astype(np.int64)
         return np.where(spread == _ALL, self.shards, spread)
 
-    def _home(self, keys: Ints) -> Ints:
+    def _first_shard(self, keys: Ints) -> Ints:
         return (keys.view(np.uint64) >> np.uint64(36)).astype(np.int64) % self.shards
 
     def _distinct(self, row: Ints, shard: Ints, rows: int) -> pa.ListArray:

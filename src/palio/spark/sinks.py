@@ -7,9 +7,9 @@
         staging/batch=000002/                      being written, or left by a crash
         batches/  checkpoint/                      records of batches; Spark's checkpoint
 
-A batch that is there already is not written again, and one that was left in staging is thrown away:
-so a batch that Spark repeats after a crash is in the output once. The checkpoint lies inside, since
-its batch numbers mean nothing to another output.
+A batch that is in the output already is not written a second time, and one that was left in staging
+is removed: so a batch that Spark repeats after a crash is in the output once. The checkpoint lies
+inside, since its batch numbers mean nothing to another output.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class FileSink:
     ) -> None:
         if "://" in str(path) and not str(path).startswith("file://"):
             raise InvalidValue(
-                f"{path}: the file sink renames directories, so it needs a path that is mounted; "
-                "elsewhere write with a callback, into a format that commits (such as Delta)"
+                f"{path}: the file sink renames directories, so it needs a path that is mounted",
+                remedy="elsewhere write with a callback, into a format that commits (such as Delta)",
             )
         if format not in FORMATS:
-            raise InvalidValue(f"no format {format!r}; there are {', '.join(FORMATS)}")
+            raise InvalidValue(f"no format {format!r}", remedy=f"there are {', '.join(FORMATS)}")
         if isinstance(partition_by, str) and partition_by != "interface":
             raise InvalidValue(
                 "partition_by is 'interface', or a mapping or function from interface to group, "
@@ -69,7 +69,7 @@ class FileSink:
 
     @property
     def own(self) -> Path:
-        """What is ours in the directory, and no output."""
+        """The subdirectory of our own files, which are no output."""
         return self.path / "_palio"
 
     def check(self, columns: list[str]) -> None:
@@ -78,33 +78,34 @@ class FileSink:
         for name in ("batch", *(["group"] if grouped else [])):
             if name in columns:
                 raise InvalidValue(
-                    f"the DataFrame has a column {name!r}, which the files have of their own; "
-                    "rename it"
+                    f"the DataFrame has a column {name!r}, which the files have of their own",
+                    remedy="rename it",
                 )
 
     def prepare(self) -> None:
-        """Make the directory, or say why not; nothing of an earlier output may be without its
-        checkpoint, since its batch numbers would be taken for ours."""
+        """Make the directory, or raise. Batches of an earlier run need their checkpoint: without
+        it, their numbers would be taken for those of new batches."""
         try:
             (self.own / "staging").mkdir(parents=True, exist_ok=True)
             if not os.access(self.path, os.W_OK):
-                raise InvalidFile(f"{self.path}: the output cannot be written: permission denied")
+                raise InvalidFile("the output cannot be written: permission denied", path=self.path)
             batches = any(self.path.glob("batch=*"))
         except OSError as error:
             raise InvalidFile(
-                f"{self.path}: the output cannot be written: {error.strerror}"
+                f"the output cannot be written: {error.strerror}", path=self.path
             ) from None
         if batches and not (self.own / "checkpoint").exists():
             raise InvalidFile(
-                f"{self.path}: there are batches of an earlier run and no checkpoint to continue "
-                "from; choose another directory, or remove this one"
+                "there are batches of an earlier run and no checkpoint to continue from",
+                remedy="choose another directory, or remove this one",
+                path=self.path,
             )
 
     def has(self, batch: int) -> bool:
         return self.file(batch).exists()
 
     def is_filled(self, batch: int) -> bool:
-        """There are files, which is not so when no message of the batch matched."""
+        """Does the batch have files? It has none when none of its messages matched."""
         return any(path.name[0] not in "._" for path in self.file(batch).iterdir())
 
     def stage(self, df: DataFrame, batch: int) -> None:
@@ -126,7 +127,7 @@ class FileSink:
             sync_directory(self.path)
         except OSError as error:
             raise InvalidFile(
-                f"{self.file(batch)}: the batch cannot be written: {error.strerror}"
+                f"the batch cannot be written: {error.strerror}", path=self.file(batch)
             ) from None
 
     def _staged(self, batch: int) -> Path:

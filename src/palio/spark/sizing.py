@@ -22,14 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from palio.errors import InvalidFile, InvalidValue
-from palio.spark.partitioned_table import PartitionedTable, Parts, is_partitioned
+from palio.spark.partitioned_table import PartitionedTable, TableParts, is_partitioned
 from palio.spark.partitioning import SHARD_BYTES, SHARDS_MAX, split
-from palio.spark.tables import Location, driver_location, located, own_folder
+from palio.spark.tables import Location, Table, driver_location, located, own_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from palio.spark.tables import Table
 
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SPLIT_MAX = 2  # tables that the driver has split and keeps
@@ -42,15 +40,16 @@ def placed_for(
     strategy: str,
     shared: bool | None,
     worker_memory: int | str | None,
-) -> tuple[str, Location | Parts]:
-    """The strategy, not auto any more, and the table's place for it."""
+) -> tuple[str, Location | TableParts]:
+    """The strategy to use, "broadcast" or "partitioned", and where the table is for it."""
     spark = df.sparkSession
     room = memory(spark, worker_memory)
     if isinstance(table, PartitionedTable) or is_partitioned(table):
         if strategy == "broadcast":
             raise InvalidFile(
-                f"{table}: the table is partitioned, so it cannot be broadcast; choose "
-                "strategy='partitioned', or give the table that it was made of"
+                "the table is partitioned, so it cannot be broadcast",
+                remedy="choose strategy='partitioned', or give the table that it was made of",
+                path=str(table),
             )
         _require_batch(df)
         whole = table if isinstance(table, PartitionedTable) else PartitionedTable(str(table))
@@ -69,9 +68,9 @@ def placed_for(
 def _require_batch(df: DataFrame) -> None:
     if df.isStreaming:
         raise InvalidValue(
-            "the partitioned strategy brings copies of a message together again, which a streaming "
-            "DataFrame cannot do without state: forward each micro-batch (route_stream, or "
-            "foreachBatch), or choose strategy='broadcast'"
+            "the partitioned strategy groups the copies of a message, which a streaming DataFrame "
+            "cannot do without state: forward each micro-batch (route_stream, or foreachBatch), or "
+            "choose strategy='broadcast'"
         )
 
 

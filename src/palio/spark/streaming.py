@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from palio.carried_errors import carried
 from palio.errors import InvalidFile, InvalidValue
 from palio.spark.batches import BatchRecord, BatchRecords
 from palio.spark.forwarding import forward
@@ -67,15 +68,23 @@ def route_stream(
     """
     if not source.isStreaming:
         raise InvalidValue(
-            "route_stream takes a streaming DataFrame (spark.readStream); forward takes others"
+            "route_stream takes a streaming DataFrame (spark.readStream)",
+            remedy="forward takes others",
         )
     if isinstance(sink, str | Path):
         sink = FileSink(sink)
     if isinstance(sink, FileSink) and checkpoint is not None:
-        raise InvalidValue(f"the checkpoint of files is inside them, in {sink.own}; leave it out")
+        raise InvalidValue(
+            f"the checkpoint of files is inside them, in {sink.own}", remedy="leave it out"
+        )
     router = BatchRouter(tables, sink, output, options, checkpoint)
     router.check(source)
-    writer = source.writeStream.foreachBatch(router).option(
+
+    def route_batch(rows: DataFrame, batch: int) -> None:
+        with carried():
+            router(rows, batch)
+
+    writer = source.writeStream.foreachBatch(route_batch).option(
         "checkpointLocation", str(router.own / "checkpoint")
     )
     if name is not None:
@@ -123,7 +132,7 @@ def _checkpoint(path: str | Path | None) -> Path:
     try:
         own.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidFile(f"{own}: the checkpoint cannot be written: {error.strerror}") from None
+        raise InvalidFile(f"the checkpoint cannot be written: {error.strerror}", path=own) from None
     return own
 
 
@@ -139,7 +148,7 @@ class BatchRouter:
         checkpoint: str | Path | None = None,
     ) -> None:
         if output not in OUTPUTS:
-            raise InvalidValue(f"no output {output!r}; there are {', '.join(OUTPUTS)}")
+            raise InvalidValue(f"no output {output!r}", remedy=f"there are {', '.join(OUTPUTS)}")
         if isinstance(sink, FileSink) and sink.partition_by is not None:
             if output != "pairs":
                 raise InvalidValue("files by interface or group hold pairs: output='pairs'")
@@ -153,7 +162,7 @@ class BatchRouter:
         self._sink = sink
         self._output = output
         self._options = options
-        self._counts = True  # until the rows are seen not to be counted
+        self._counts = True  # until an action does not count its rows
 
     def check(self, source: DataFrame) -> None:
         """Raise now what would stop the first batch: no table, a schema that does not fit."""
@@ -186,7 +195,9 @@ class BatchRouter:
     def routed(self, rows: DataFrame, table: Path) -> DataFrame:
         """The rows and an array of interfaces."""
         if VERSION in rows.columns:
-            raise InvalidValue(f"the DataFrame has a column {VERSION!r} already; rename it")
+            raise InvalidValue(
+                f"the DataFrame has a column {VERSION!r} already", remedy="rename it"
+            )
         into = self._options.get("into") or OUTPUTS[self._output]
         return forward(rows, table, **{**self._options, "output": "array", "into": into})
 
@@ -200,8 +211,10 @@ class BatchRouter:
         path = self._tables.file(record.version)
         if not path.exists():
             raise InvalidFile(
-                f"{path}: batch {record.batch} is routed by version {record.version} of the table, "
-                "and that was removed; restore the file (and prune less: keep more versions)"
+                f"batch {record.batch} is routed by version {record.version} of the table, "
+                "and that was removed",
+                remedy="restore the file (and prune less: keep more versions)",
+                path=path,
             )
         return path
 

@@ -46,7 +46,7 @@ class TableDirectory:
             version, path = self._reserved()
         except OSError as error:
             raise InvalidFile(
-                f"{self.path}: a table cannot be published here: {error.strerror}"
+                f"a table cannot be published here: {error.strerror}", path=self.path
             ) from None
         try:
             table.save(path)
@@ -76,7 +76,11 @@ class TableDirectory:
         """The current version and its file."""
         version = self._current_version()
         if not version:
-            raise InvalidFile(f"{self.path}: no table was published here; TableDirectory.publish")
+            raise InvalidFile(
+                "no table was published here",
+                remedy="TableDirectory.publish does that",
+                path=self.path,
+            )
         return version, self.file(version)
 
     def prune(self, keep: int = 2) -> list[int]:
@@ -107,12 +111,13 @@ class TableDirectory:
         except FileNotFoundError:
             return 0
         except OSError as error:
-            raise InvalidFile(f"{self.path}: CURRENT cannot be read: {error.strerror}") from None
+            raise InvalidFile(f"CURRENT cannot be read: {error.strerror}", path=self.path) from None
         found = _NAME.fullmatch(text)
         if not found:
             raise InvalidFile(
-                f"{self.path}: CURRENT says {text[:40]!r}, which is no version of a table; "
-                "publish again"
+                f"CURRENT says {text[:40]!r}, which is no version of a table",
+                remedy="publish again",
+                path=self.path,
             )
         return int(found[1])
 

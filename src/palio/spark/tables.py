@@ -25,7 +25,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from palio.errors import InvalidFile
@@ -35,7 +35,7 @@ from palio.spark.table_directory import TableDirectory
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    Table = ForwardingTable | TableDirectory | str | Path
+Table: TypeAlias = ForwardingTable | TableDirectory | str | Path
 
 _KEPT_MAX = 3  # versions that a worker keeps open
 
@@ -85,7 +85,7 @@ def placed(spark: SparkSession, files: list[Location], shared: bool | None) -> l
 
 def attributes(location: Location) -> frozenset[str]:
     """The names that the predicates of a table ask about."""
-    from palio.matching import storage
+    from palio.matching.file import storage
 
     with _lock:
         known = _attributes.get(location.key)
@@ -122,7 +122,7 @@ def file_location(path: Path) -> Location:
     try:
         found = path.stat()
     except OSError as error:
-        raise InvalidFile(f"{path}: the table cannot be read: {error.strerror}") from None
+        raise InvalidFile(f"the table cannot be read: {error.strerror}", path=path) from None
     return Location(str(path), found.st_size, found.st_mtime_ns)
 
 
@@ -212,12 +212,15 @@ def local_file(location: Location) -> Path:
         return Path(SparkFiles.get(location.artifact))
     if path.exists():
         raise InvalidFile(
-            f"{path}: the table has changed since the job was planned; leave published files as "
-            "they are, and publish new versions in a TableDirectory"
+            "the table has changed since the job was planned",
+            remedy="leave published files as "
+            "they are, and publish new versions in a TableDirectory",
+            path=path,
         )
     raise InvalidFile(
-        f"{path}: a worker does not see this table; put it on storage that all machines share, "
-        "or let it be shipped (shared=False)"
+        "a worker does not see this table",
+        remedy="put it on storage that all machines share, or let it be shipped (shared=False)",
+        path=path,
     )
 
 
@@ -229,15 +232,15 @@ def _remote(url: str) -> Location:
     try:
         found = files.get_file_info(path)
     except OSError as error:
-        raise InvalidFile(f"{url}: the table cannot be read: {error}") from None
+        raise InvalidFile(f"the table cannot be read: {error}", path=url) from None
     if not found.is_file:
-        raise InvalidFile(f"{url}: there is no such file")
+        raise InvalidFile("there is no such file", path=url)
     return Location(url, found.size, found.mtime_ns or _mark(files, path))
 
 
 def _mark(files: Any, path: str) -> int:
-    """What stands for the time of writing where a file system tells none: fsspec makes a key of all
-    that it is told, such as an ETag."""
+    """A number in place of the time of writing, where a file system does not tell it: fsspec makes
+    a key of what it knows, such as an ETag."""
     handler = getattr(files, "handler", None)
     if handler is None:
         return 0
@@ -245,7 +248,7 @@ def _mark(files: Any, path: str) -> int:
 
 
 def _file_system(url: str) -> tuple[Any, str]:
-    """What pyarrow reads (s3, gs, hdfs, ...), and what fsspec does where it is installed."""
+    """The file system of a URL: pyarrow's (s3, gs, hdfs, ...), else fsspec's if it is installed."""
     from pyarrow import fs
 
     try:
@@ -256,24 +259,27 @@ def _file_system(url: str) -> tuple[Any, str]:
             from fsspec.core import url_to_fs
         except ImportError:
             raise InvalidFile(
-                f"{url}: pyarrow cannot read this ({error}); install fsspec and its package for "
-                f"{url.partition('://')[0]}"
+                f"pyarrow cannot read this ({error})",
+                remedy=f"install fsspec and its package for {url.partition('://')[0]}",
+                path=url,
             ) from None
     try:
         files, path = url_to_fs(url)
     except (ImportError, OSError, ValueError) as error:
-        raise InvalidFile(f"{url}: neither pyarrow nor fsspec can read this: {error}") from None
+        raise InvalidFile(f"neither pyarrow nor fsspec can read this: {error}", path=url) from None
     return fs.PyFileSystem(fs.FSSpecHandler(files)), path
 
 
 def _downloaded(location: Location) -> Path:
-    """The copy on this machine; whoever comes first makes it, and the others wait."""
+    """The copy on this machine. The first process makes it, and the others wait for it."""
     folder = Path(tempfile.gettempdir()) / f"palio-tables-{os.getuid()}"
     path = folder / location.key
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         if folder.stat().st_uid != os.getuid():
-            raise InvalidFile(f"{folder}: the cache of tables belongs to somebody else; remove it")
+            raise InvalidFile(
+                "the cache of tables belongs to somebody else", remedy="remove it", path=folder
+            )
         if path.exists():
             return path
         with (folder / f"{location.key}.lock").open("w") as lock:
@@ -281,7 +287,7 @@ def _downloaded(location: Location) -> Path:
             if not path.exists():
                 _download(location, path)
     except OSError as error:
-        raise InvalidFile(f"{location.address}: the table cannot be fetched: {error}") from None
+        raise InvalidFile(f"the table cannot be fetched: {error}", path=location.address) from None
     return path
 
 
@@ -293,8 +299,9 @@ def _download(location: Location, path: Path) -> None:
             shutil.copyfileobj(stream, copy, 1 << 22)
         if beside.stat().st_size != location.size:
             raise InvalidFile(
-                f"{location.address}: the table has changed since the job was planned; "
-                "publish a new version under a new name"
+                "the table has changed since the job was planned",
+                remedy="publish a new version under a new name",
+                path=location.address,
             )
         os.replace(beside, path)
     finally:

@@ -10,11 +10,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from palio.spark.progress import StreamProgress
+from palio.spark.summary import RouteSummary
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from palio.spark.route import Summary
 
 
 class StreamBar:
@@ -71,7 +70,9 @@ class StreamBar:
         )
 
 
-def show(console: Console, summary: Summary, predicates: Mapping[str, str] | None = None) -> None:
+def show(
+    console: Console, summary: RouteSummary, predicates: Mapping[str, str] | None = None
+) -> None:
     """The summary of a job; `predicates` tells what the top interfaces asked for."""
     row = summary.row()
     table = Table(title="Routed", title_justify="left", show_header=False)

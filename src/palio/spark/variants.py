@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from palio.model.values import format_instant
-from palio.spark.broadcast import arrow_function
+from palio.spark.arrow_functions import arrow_function
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

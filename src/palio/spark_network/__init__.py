@@ -1,6 +1,6 @@
 """Spark on the network of brokers: `format("palio")` subscribes, publishes and replays.
 
-    spark.readStream.format("palio").option("url", ...).option("durable", "desk-7").load()
+    spark.readStream.format("palio").option("url", ...).option("durable", "flights").load()
     frame.writeStream.format("palio").option("url", ...)        frame.write.format("palio")
     spark.read.format("palio").option("startingTime", ...)
 

@@ -1,4 +1,4 @@
-"""Messages as columns: which column of a DataFrame holds what of a message that came.
+"""Messages as columns: which column of a DataFrame holds which part of a received message.
 
     no schema given      message STRING (the attributes, JSON), body BINARY, publisher STRING,
                          number BIGINT, time TIMESTAMP
@@ -31,8 +31,8 @@ from pyspark.sql.types import (
 )
 
 from palio.errors import InvalidValue
-from palio.net.attributes import from_bytes
-from palio.net.notes import Received
+from palio.net.client.attributes import from_bytes
+from palio.net.client.notes import ReceivedMessage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,8 +47,8 @@ PLAIN = (
 )
 
 
-class Taken(NamedTuple):
-    """A message that came."""
+class StreamedMessage(NamedTuple):
+    """A message that a subscription has received."""
 
     position: int
     attributes: bytes
@@ -58,41 +58,44 @@ class Taken(NamedTuple):
     time: datetime
 
     @classmethod
-    def of(cls, note: Received) -> Taken:
+    def of(cls, note: ReceivedMessage) -> StreamedMessage:
         return cls(note.position, note.json, note.body, note.publisher, note.number, note.time)
 
 
 Fit: TypeAlias = Callable[[Any], Any]
 
-_OF_THE_NETWORK: dict[str, tuple[type[DataType], Callable[[Taken], Any]]] = {
-    "message": (StringType, lambda taken: taken.attributes.decode()),
-    "publisher": (StringType, lambda taken: taken.publisher),
-    "number": (LongType, lambda taken: taken.number),
-    "time": (TimestampType, lambda taken: taken.time),
+_OF_THE_NETWORK: dict[str, tuple[type[DataType], Callable[[StreamedMessage], Any]]] = {
+    "message": (StringType, lambda received: received.attributes.decode()),
+    "publisher": (StringType, lambda received: received.publisher),
+    "number": (LongType, lambda received: received.number),
+    "time": (TimestampType, lambda received: received.time),
 }
 _INTEGERS: dict[type[DataType], int] = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 _NO_FIT = object()
 
 
-class Columns:
+class ColumnLayout:
     """How messages become record batches of a schema."""
 
     def __init__(self, schema: StructType, is_strict: bool = False) -> None:
         self._schema = schema
         self._is_strict = is_strict
-        self._meta: dict[str, Callable[[Taken], Any]] = {}
+        self._meta: dict[str, Callable[[StreamedMessage], Any]] = {}
         self._fits: dict[str, Fit] = {}
         is_plain = _described(schema) == _described(PLAIN)
         for field in schema.fields:
             self._add(field.name, field.dataType, is_plain)
             if not field.nullable:
                 raise InvalidValue(
-                    f"column {field.name!r} is NOT NULL, but a message may be without it; "
-                    "leave NOT NULL out"
+                    f"column {field.name!r} is NOT NULL, but a message may be without it",
+                    remedy="leave NOT NULL out",
                 )
 
-    def __reduce__(self) -> tuple[type[Columns], tuple[StructType, bool]]:
-        return (Columns, (self._schema, self._is_strict))  # the functions are made again there
+    def __reduce__(self) -> tuple[type[ColumnLayout], tuple[StructType, bool]]:
+        return (
+            ColumnLayout,
+            (self._schema, self._is_strict),
+        )  # functions cannot be pickled: they are made anew
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -102,7 +105,7 @@ class Columns:
     def _add(self, name: str, kind: DataType, is_plain: bool) -> None:
         own = name if is_plain else name.removeprefix("_") if name.startswith("_") else ""
         if name == "body" and isinstance(kind, BinaryType):
-            self._meta[name] = lambda taken: taken.body
+            self._meta[name] = lambda received: received.body
         elif own in _OF_THE_NETWORK:
             expected, get = _OF_THE_NETWORK[own]
             if not isinstance(kind, expected):
@@ -113,11 +116,11 @@ class Columns:
         else:
             self._fits[name] = _fit(name, kind)
 
-    def batch(self, messages: Sequence[Taken]) -> pa.RecordBatch:
+    def batch(self, messages: Sequence[StreamedMessage]) -> pa.RecordBatch:
         import pyarrow as pa
 
         values: dict[str, list[Any]] = {
-            name: [get(taken) for taken in messages] for name, get in self._meta.items()
+            name: [get(received) for received in messages] for name, get in self._meta.items()
         }
         if self._fits:
             values.update(self._attributes(messages))
@@ -125,24 +128,24 @@ class Columns:
         arrays = [pa.array(values[field.name], field.type) for field in fields]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
-    def _attributes(self, messages: Sequence[Taken]) -> dict[str, list[Any]]:
+    def _attributes(self, messages: Sequence[StreamedMessage]) -> dict[str, list[Any]]:
         values: dict[str, list[Any]] = {name: [] for name in self._fits}
-        for taken in messages:
-            attributes = from_bytes(taken.attributes)
+        for received in messages:
+            attributes = from_bytes(received.attributes)
             for name, fit in self._fits.items():
                 value = attributes.get(name)
                 fitted = None if value is None else fit(value)
                 if fitted is _NO_FIT:
                     if self._is_strict:
-                        raise InvalidValue(self._misfit(taken, name, value))
+                        raise InvalidValue(self._misfit(received, name, value))
                     fitted = None
                 values[name].append(fitted)
         return values
 
-    def _misfit(self, taken: Taken, name: str, value: object) -> str:
+    def _misfit(self, received: StreamedMessage, name: str, value: object) -> str:
         kind = self._schema[name].dataType.simpleString()
         return (
-            f"message {taken.number} of {taken.publisher}: the attribute {name!r} is {value!r}, "
+            f"message {received.number} of {received.publisher}: the attribute {name!r} is {value!r}, "
             f"which does not fit into a column of type {kind}; narrow the predicate, change the "
             "schema, or take mode PERMISSIVE, which gives NULL"
         )
@@ -161,8 +164,9 @@ def _fit(name: str, kind: DataType) -> Fit:
     if type(kind) in _TYPES:
         return _exactly(_TYPES[type(kind)])
     raise InvalidValue(
-        f"column {name!r}: no attribute has the type {kind.simpleString()}; take BOOLEAN, an "
-        "integer, DOUBLE, STRING or TIMESTAMP (and `body BINARY` for the body)"
+        f"column {name!r}: no attribute has the type {kind.simpleString()}",
+        remedy="take BOOLEAN, an "
+        "integer, DOUBLE, STRING or TIMESTAMP (and `body BINARY` for the body)",
     )
 
 

@@ -1,6 +1,6 @@
-"""The options of `format("palio")`, checked: what is wrong is said in a sentence, with the remedy.
+"""The options of `format("palio")`, checked: an error says what is wrong and what to do.
 
-Spark gives texts, and no difference between small and capital letters in names.
+Spark gives all values as texts, and does not distinguish upper and lower case in names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from palio.errors import InvalidValue, PalioError
 from palio.model.language import parse
 from palio.net import blocking
-from palio.net.address import parse_address
+from palio.net.client.address import parse_addresses
 
 _CONNECTION = ("url", "token", "tls", "certificate", "key", "timeout")
 _READING = ("predicate", "startingTime", "mode", "full")
@@ -32,7 +32,7 @@ QUIET_S = 2.0
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What was asked for. Times are microseconds since 1970."""
+    """The options, read. Times are microseconds since 1970."""
 
     url: str
     token: str | None
@@ -64,7 +64,7 @@ class Options(msgspec.Struct, frozen=True):
 
 
 def read_options(given: Mapping[str, str], allowed: tuple[str, ...], what: str) -> Options:
-    """`what` is the kind of use, for sentences: a stream that is read, ..."""
+    """Read the options; `what` names the use in errors: "a stream that is read", ..."""
     options = {name.lower(): text for name, text in given.items()}
     known = {name.lower(): name for name in allowed}
     for name in options:
@@ -75,7 +75,7 @@ def read_options(given: Mapping[str, str], allowed: tuple[str, ...], what: str) 
     url = options.get("url", "")
     if not url:
         raise InvalidValue(f'{what} needs the broker: .option("url", "palio://host:port")')
-    parse_address(url)
+    parse_addresses(url)
     certificate = options.get("certificate"), options.get("key")
     if (certificate[0] is None) != (certificate[1] is None):
         raise InvalidValue("`certificate` and `key` are files that go together: give both")

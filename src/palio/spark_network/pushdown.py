@@ -1,7 +1,7 @@
-"""Filters of a query as a predicate for the subscription, so that what they leave out never comes.
+"""Filters of a query as part of the subscription's predicate, so that less is sent.
 
 A column is NULL where an attribute does not fit it, so a filter is pushed only when the predicate
-selects at least what the filter does. Spark applies every filter once more to what came, so that
+selects at least what the filter does. Spark applies every filter to the rows that it gets, so that
 nothing depends on the two being the same.
 """
 
@@ -16,7 +16,8 @@ from pyspark.sql.datasource import Filter, In, IsNotNull, Not
 
 from palio.errors import PalioError
 from palio.model.language import parse
-from palio.model.predicate import OPPOSITE, Constraint, Op, Predicate
+from palio.model.operators import OPPOSITE, Op
+from palio.model.predicate import Constraint, Predicate
 
 _OPS: dict[type[Filter], Op] = {
     datasource.EqualTo: Op.EQ,
@@ -43,7 +44,7 @@ def narrowed(predicate: str, filters: Iterable[Filter], attributes: frozenset[st
 
 
 def _constraint(filter: Filter, attributes: frozenset[str]) -> Constraint | None:
-    """What it asks of one attribute; None: it must be left to Spark."""
+    """The constraint that a filter puts on one attribute; None: it is left to Spark."""
     is_negated = isinstance(filter, Not)
     inner = filter.child if isinstance(filter, Not) else filter
     path: tuple[str, ...] = getattr(inner, "attribute", ())

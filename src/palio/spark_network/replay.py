@@ -3,8 +3,8 @@
     startingTime ─────────────────── endingTime (default: when the query was planned) ── now
         stored at its first broker then or later         published then or earlier
 
-No broker knows of all others what they still have to send. So the end is: no message of that time
-came for `quiet` seconds. Each attempt of the task makes the subscription anew, and forgets it.
+No broker knows what all others still have to send. So a replay ends when no message of that time
+has come for `quiet` seconds. Each attempt of the task makes its own subscription, and forgets it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
+from palio.carried_errors import carried
 from palio.errors import PalioError
 from palio.net import blocking
-from palio.net.notes import microseconds
-from palio.spark_network.columns import Columns, Taken
+from palio.net.client.notes import microseconds
+from palio.spark_network.columns import ColumnLayout, StreamedMessage
 from palio.spark_network.options import Options
 from palio.spark_network.pushdown import narrowed
 
@@ -33,8 +34,8 @@ BATCH_ROWS = 4096
 
 
 @dataclass
-class Span(InputPartition):
-    """What is asked for. It is one: a subscription has one queue."""
+class ReplayPartition(InputPartition):
+    """The whole replay. It is one partition, since a subscription has one queue."""
 
     name: str
     predicate: str
@@ -47,7 +48,7 @@ class Replay(DataSourceReader):
 
     def __init__(self, options: Options, schema: Any) -> None:
         self._options = options
-        self._columns = Columns(schema, options.is_strict)
+        self._columns = ColumnLayout(schema, options.is_strict)
         self._predicate = options.predicate
 
     def partitions(self) -> list[InputPartition]:
@@ -55,10 +56,14 @@ class Replay(DataSourceReader):
         now_us = time.time_ns() // 1000
         ending_us = now_us if options.ending_time is None else options.ending_time
         name = f"spark-replay-{secrets.token_hex(8)}"
-        return [Span(name, self._predicate, options.starting_time or 0, ending_us)]
+        return [ReplayPartition(name, self._predicate, options.starting_time or 0, ending_us)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Span)
+        assert isinstance(partition, ReplayPartition)
+        with carried():
+            yield from self._read(partition)
+
+    def _read(self, partition: ReplayPartition) -> Iterator[pa.RecordBatch]:
         with self._options.connect(f"{partition.name}-{secrets.token_hex(4)}") as client:
             self._subscribe(client, partition).close(forget=True)  # of an attempt that failed
             subscription = self._subscribe(client, partition)
@@ -69,7 +74,7 @@ class Replay(DataSourceReader):
                 with suppress(PalioError):
                     subscription.close(forget=True)
 
-    def _subscribe(self, client: blocking.Client, span: Span) -> blocking.Subscription:
+    def _subscribe(self, client: blocking.Client, span: ReplayPartition) -> blocking.Subscription:
         return client.subscribe(
             span.predicate,
             durable=span.name,
@@ -78,8 +83,10 @@ class Replay(DataSourceReader):
             full=self._options.full,
         )
 
-    def _pieces(self, subscription: blocking.Subscription, ending_us: int) -> Iterator[list[Taken]]:
-        messages: list[Taken] = []
+    def _pieces(
+        self, subscription: blocking.Subscription, ending_us: int
+    ) -> Iterator[list[StreamedMessage]]:
+        messages: list[StreamedMessage] = []
         positions: list[int] = []
         until = time.monotonic() + self._options.quiet
         while (left := until - time.monotonic()) > 0:
@@ -91,7 +98,7 @@ class Replay(DataSourceReader):
                 continue  # a best-effort message of now
             positions.append(note.position)
             if microseconds(note.time) <= ending_us:
-                messages.append(Taken.of(note))
+                messages.append(StreamedMessage.of(note))
                 until = time.monotonic() + self._options.quiet
             if len(positions) >= BATCH_ROWS:
                 subscription.acknowledge(positions)

@@ -1,4 +1,4 @@
-"""Rows as messages to publish, in an order that is the same whenever Spark computes them again.
+"""Rows as messages to publish, in an order that is the same however often Spark computes them.
 
     a column `message` STRING   its text is the message (a JSON object), `body` BINARY the body;
                                 publisher, number and time are those of the message that was read,
@@ -6,9 +6,8 @@
     otherwise                   every column is an attribute (NULL: not there), `body` BINARY the
                                 body; _message, _publisher, _number and _time are not sent
 
-A shuffle gives rows in another order each time. Messages are numbered by their order, and a number
-that the broker has is not stored again: so they are sorted, by the columns of `orderBy` and then
-by what they say.
+A shuffle gives rows in another order each time. Messages are numbered by their order, and a broker
+stores each number once. So they are sorted: by the columns of `orderBy`, then by their content.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from pyspark.sql.types import BinaryType, StringType, StructType
 
 from palio.errors import InvalidValue
 from palio.model import rows as model_rows
-from palio.net.attributes import from_bytes, to_bytes
+from palio.net.client.attributes import from_bytes, to_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Encoded: TypeAlias = tuple[tuple[Any, ...], bytes, bytes]
-"""What it is sorted by, attributes, body."""
+"""Sort key, attributes, body."""
 
 _NOT_SENT = ("publisher", "number", "time")
 
@@ -38,12 +37,14 @@ class Rows:
         names = schema.fieldNames()
         twice = {name for name in names if names.count(name) > 1}
         if twice:
-            raise InvalidValue(f"the column {min(twice)!r} is there twice; rename one of the two")
+            raise InvalidValue(
+                f"the column {min(twice)!r} is there twice", remedy="rename one of the two"
+            )
         self._order_by = order_by
         for name in order_by:
             if name not in names:
                 raise InvalidValue(
-                    f"orderBy names the column {name!r}; there are {', '.join(names)}"
+                    f"orderBy names the column {name!r}", remedy=f"there are {', '.join(names)}"
                 )
         self._has_body = "body" in names and isinstance(schema["body"].dataType, BinaryType)
         self._is_json = "message" in names and isinstance(schema["message"].dataType, StringType)
@@ -84,7 +85,8 @@ class Rows:
         for text in batch.column("message").to_pylist():
             if text is None:
                 raise InvalidValue(
-                    "a row has no message: the column `message` is NULL; filter such rows out"
+                    "a row has no message: the column `message` is NULL",
+                    remedy="filter such rows out",
                 )
             from_bytes(text)  # raises what is wrong with it
             yield text.encode()

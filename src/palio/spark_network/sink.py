@@ -1,4 +1,4 @@
-"""Publishing rows, each once, whatever is tried again.
+"""Publishing rows, each once, however often Spark repeats a task or a batch.
 
     stream   tasks encode ──▶ driver: sort the whole micro-batch, publish as  spark-<query id>
                               numbers   (batch << 32) + 1, 2, 3, ...
@@ -6,8 +6,8 @@
                               numbers   1, 2, 3, ...
 
 The broker keeps the last number of each publisher, tells it in its welcome, and stores no number
-twice. The id of a query is in its checkpoint, so a micro-batch that runs again after a crash gives
-the same numbers to the same messages, and only what is missing is sent.
+twice. The id of a query is in its checkpoint, so a micro-batch that is repeated after a crash gives
+the same numbers to the same messages, and only the missing ones are sent.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from palio.carried_errors import carried
 from palio.errors import PalioError
-from palio.net.attributes import from_bytes
+from palio.net.client.attributes import from_bytes
 from palio.spark_network.options import Options
 from palio.spark_network.rows import Encoded, Rows, in_order
 
@@ -37,7 +38,7 @@ _BATCH_BITS = 32
 
 
 @dataclass
-class Share(WriterCommitMessage):
+class TaskMessages(WriterCommitMessage):
     """What a task of a stream hands to the driver."""
 
     query: str
@@ -58,11 +59,13 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self._options = options
         self._rows = Rows(schema, options.order_by)
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Share:
-        return Share(_query_id(), list(self._rows.encode(iterator)))
+    @carried()
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskMessages:
+        return TaskMessages(_query_id(), list(self._rows.encode(iterator)))
 
+    @carried()
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        shares = [share for share in messages if isinstance(share, Share) and share.encoded]
+        shares = [share for share in messages if isinstance(share, TaskMessages) and share.encoded]
         if shares:
             encoded = (row for share in shares for row in share.encoded)
             name = f"spark-{shares[0].query}"
@@ -73,13 +76,14 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """`write` runs in tasks; a task that is tried again finds what it has published."""
+    """`write` runs in tasks; a repeated task continues behind what it has published."""
 
     def __init__(self, options: Options, schema: Any) -> None:
         self._options = options
         self._rows = Rows(schema, options.order_by)
         self._id = secrets.token_hex(8)
 
+    @carried()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Count:
         messages = in_order(self._rows.encode(iterator))
         if messages:
@@ -98,7 +102,7 @@ def _publish(
 def _task() -> TaskContext:
     task = TaskContext.get()
     if task is None:
-        raise PalioError("rows are published by tasks of Spark, and this is none")
+        raise PalioError("rows are published by tasks of Spark, and this is not one")
     return task
 
 
@@ -107,6 +111,7 @@ def _query_id() -> str:
     if not query:
         raise PalioError(
             f"Spark does not tell the id of the query ({_QUERY_ID}), without which a restart would "
-            "publish twice; write each batch with foreachBatch and write.format('palio') instead"
+            "publish twice",
+            remedy="write each batch with foreachBatch and write.format('palio') instead",
         )
     return query

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from palio.carried_errors import carried
 from palio.errors import InvalidValue
 from palio.spark_network.columns import PLAIN
 
@@ -32,12 +33,14 @@ class PalioSource(DataSource):
     def schema(self) -> StructType:
         return PLAIN
 
+    @carried()
     def reader(self, schema: StructType) -> DataSourceReader:
         from palio.spark_network.options import BATCH_READ, read_options
         from palio.spark_network.replay import Replay
 
         return Replay(read_options(self.options, BATCH_READ, "a batch that is read"), schema)
 
+    @carried()
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         from palio.spark_network.options import STREAM_READ, read_options
         from palio.spark_network.stream import StreamReader
@@ -46,6 +49,7 @@ class PalioSource(DataSource):
             read_options(self.options, STREAM_READ, "a stream that is read"), schema
         )
 
+    @carried()
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from palio.spark_network.options import WRITE, read_options
         from palio.spark_network.sink import BatchWriter
@@ -54,6 +58,7 @@ class PalioSource(DataSource):
             raise InvalidValue('messages cannot be taken back: write with mode("append")')
         return BatchWriter(read_options(self.options, WRITE, "a batch that is written"), schema)
 
+    @carried()
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         from palio.spark_network.options import WRITE, read_options
         from palio.spark_network.sink import StreamWriter
@@ -66,6 +71,7 @@ class PalioSource(DataSource):
 class PushingSource(PalioSource):
     """The same in a session where filters are pushed down."""
 
+    @carried()
     def reader(self, schema: StructType) -> DataSourceReader:
         from palio.spark_network.options import BATCH_READ, read_options
         from palio.spark_network.replay import PushingReplay

@@ -5,13 +5,13 @@
                                  committed         planned          offsets = positions
 
 The offset of a batch is the position of its last message in the queue of the subscription, so a
-batch is the same whenever it is asked for. A message is acknowledged when Spark says that its batch
-is committed, and not before: whatever happens to this process, the broker sends again what is not
-committed, under the same positions. What it sends again although it is committed (the
-acknowledgement was lost) is acknowledged again and given to nobody.
+batch is the same whenever Spark asks for it. A message is acknowledged when Spark says that its
+batch is committed, and not before: whatever happens to this process, the broker redelivers what is
+not committed, under the same positions. A committed message that it redelivers, since the
+acknowledgement was lost, is acknowledged once more and given to nobody.
 
-An offset also holds the version of the subscription. If that was forgotten, or made anew by a broker
-that lost its disk, positions mean something else, and the query stops with a sentence.
+An offset also holds the version of the subscription. If the subscription was forgotten, or its
+broker lost its disk, positions mean something else, and the query stops with an error.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from palio.carried_errors import carried
 from palio.errors import InvalidValue, PalioError, SubscriptionEnded, Unreachable
-from palio.spark_network.columns import Columns, Taken
+from palio.spark_network.columns import ColumnLayout, StreamedMessage
 from palio.spark_network.options import Options
 
 if TYPE_CHECKING:
@@ -40,17 +41,17 @@ BATCH_ROWS = 4096
 
 
 @dataclass
-class Messages(InputPartition):
+class MessagePartition(InputPartition):
     """Messages on their way to a task."""
 
-    messages: list[Taken]
+    messages: list[StreamedMessage]
 
 
 class Intake:
-    """The subscription, and what came and is not committed."""
+    """The subscription, and the messages that it received and that are not committed."""
 
     def __init__(self, options: Options, least: int = 0) -> None:
-        """`least`: of messages that must have room together, as they are one batch."""
+        """`least`: so many messages must have room at once, because they are one batch."""
         self._options = options
         # A batch is acknowledged when the next one is planned, so two of them are held.
         self.credit = max(options.max_messages, least) + options.max_messages + 1
@@ -69,19 +70,21 @@ class Intake:
         answer = self._subscription.subscribed
         assert answer is not None
         self.version, self.committed, self.last = answer.version, answer.position, answer.last
-        self._messages: list[Taken] = []
+        self._messages: list[StreamedMessage] = []
         self._positions: list[int] = []
 
     def pull(self, wait: float = 0.0) -> None:
-        """Take what is there; if nothing is, what comes within so many seconds."""
+        """Take what has arrived; if nothing has, wait so many seconds for something."""
         stale: list[int] = []
         try:
             while True:
                 note = self._subscription.next(timeout=wait)
                 wait = 0.0
                 if note.position > self.committed:
-                    self._hold(Taken.of(note))
-                elif note.position:  # best-effort messages have none: nobody could give them again
+                    self._hold(StreamedMessage.of(note))
+                elif (
+                    note.position
+                ):  # best-effort messages have none: no broker could redeliver them
                     stale.append(note.position)
         except TimeoutError:
             pass
@@ -91,18 +94,18 @@ class Intake:
         if stale:
             self._subscription.acknowledge(stale)
 
-    def _hold(self, taken: Taken) -> None:
-        at = bisect_right(self._positions, taken.position)
-        self._positions.insert(at, taken.position)
-        self._messages.insert(at, taken)
+    def _hold(self, received: StreamedMessage) -> None:
+        at = bisect_right(self._positions, received.position)
+        self._positions.insert(at, received.position)
+        self._messages.insert(at, received)
 
-    def between(self, start: int, end: int) -> list[Taken]:
-        """What came after the position `start` and up to `end`."""
+    def between(self, start: int, end: int) -> list[StreamedMessage]:
+        """The messages after the position `start`, up to `end`."""
         first, last = bisect_right(self._positions, start), bisect_right(self._positions, end)
         return self._messages[first:last]
 
     def wait_for(self, position: int) -> None:
-        """Until this message came, which the broker is known to have."""
+        """Wait for this message, which the broker is known to have."""
         until = time.monotonic() + self._options.timeout
         self.pull()
         while not self._positions or self._positions[-1] < position:
@@ -112,12 +115,13 @@ class Intake:
                     f"message {position} of the durable subscription {self._options.durable!r}, "
                     "which is in a batch of the checkpoint, did not come within "
                     f"{self._options.timeout:g} s: another client acknowledged it, or its broker "
-                    "cannot be reached; raise `timeout`, or start with a new checkpoint"
+                    "cannot be reached",
+                    remedy="raise `timeout`, or start with a new checkpoint",
                 )
             self.pull(min(left, 1.0))
 
     def commit(self, position: int) -> None:
-        """All up to this position is dealt with, for ever."""
+        """Acknowledge all messages up to this position."""
         self.committed = max(self.committed, position)
         count = bisect_right(self._positions, position)
         if count:
@@ -139,7 +143,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 'broker between restarts: .option("durable", "...")'
             )
         self._options = options
-        self._columns = Columns(schema, options.is_strict)
+        self._columns = ColumnLayout(schema, options.is_strict)
         self._intake: Intake | None = None
         self._is_placed = False
         self._target: int | None = None
@@ -161,15 +165,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _offset(self, position: int) -> dict[str, int]:
         return {"position": position, "version": self._open().version}
 
+    @carried()
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return self._offset(self._open().committed)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxRows(self._options.max_messages)
 
+    @carried()
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._target = self._open().last
 
+    @carried()
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
         intake = self._open(start)
         intake.pull()
@@ -179,9 +186,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         most = self._target if self._target is not None else 1 << 63
         messages = intake.between(position, most)
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else intake.credit - 1
-        messages = messages[:rows]  # less than the credit: nothing new could come beside it
+        messages = messages[:rows]  # fewer than the credit, so that new messages have room
         return self._offset(messages[-1].position) if messages else start
 
+    @carried()
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         if start == end:
             return []
@@ -193,14 +201,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             intake.commit(start["position"])
         intake.wait_for(end["position"])
         return [
-            Messages(part) for part in _parts(intake.between(start["position"], end["position"]))
+            MessagePartition(part)
+            for part in _parts(intake.between(start["position"], end["position"]))
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Messages)
+        assert isinstance(partition, MessagePartition)
         for first in range(0, len(partition.messages), BATCH_ROWS):
-            yield self._columns.batch(partition.messages[first : first + BATCH_ROWS])
+            with carried():
+                batch = self._columns.batch(partition.messages[first : first + BATCH_ROWS])
+            yield batch
 
+    @carried()
     def commit(self, end: dict[str, int]) -> None:
         self._open(end).commit(end["position"])
 
@@ -209,13 +221,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._intake.close()
 
 
-def _parts(messages: list[Taken]) -> Iterator[list[Taken]]:
-    """In pieces for tasks."""
-    part: list[Taken] = []
+def _parts(messages: list[StreamedMessage]) -> Iterator[list[StreamedMessage]]:
+    """The messages in parts, one for each task."""
+    part: list[StreamedMessage] = []
     size = 0
-    for taken in messages:
-        part.append(taken)
-        size += len(taken.attributes) + len(taken.body) + 100
+    for received in messages:
+        part.append(received)
+        size += len(received.attributes) + len(received.body) + 100
         if size >= PARTITION_BYTES:
             yield part
             part, size = [], 0

@@ -1,24 +1,29 @@
-"""The checkers check: each broken core, session or disk is caught by some seed."""
+"""The checks catch broken cores, sessions and disks: some seed of each fails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
-from palio.protocol.client.receipts import Receipts
-from palio.protocol.durability.deposit import Deposit
-from palio.protocol.durability.publishers import Publishers
-from palio.protocol.durability.streams import Inbound, Outbound
-from palio.protocol.durability.vault import Vault
-from palio.protocol.live import Live
-from palio.protocol.neighbours import Neighbours
-from palio.protocol.traffic import Traffic
-from palio.sim.brokers.disks import Disk
+from palio.protocol.broker.carrying import Carrier
+from palio.protocol.broker.data_path import DataPath, DedupWindow
+from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.local import LocalDelivery
+from palio.protocol.broker.neighbours import NeighbourLinks
+from palio.protocol.durability.commits import Commits
+from palio.protocol.durability.message_store import MessageStore
+from palio.protocol.durability.publishers import PublisherTable
+from palio.protocol.durability.streams import IncomingStream, OutgoingStream
+from palio.protocol.interfaces import LiveSubscription
+from palio.protocol.policies.drp import DRPPolicy
+from palio.protocol.wire.encode import EncodedFrames
+from palio.sim.brokers.drawing import FAULTS, BrokerSettings
+from palio.sim.brokers.plans import parse_broker_plan
 from palio.sim.brokers.runs import judge
-from palio.sim.brokers.workload import FAULTS, BrokerSettings
+from palio.sim.brokers.simulation import run
+from palio.sim.kernel.disk import SimulatedDisk
 
 SEEDS_MAX = 40
 
@@ -30,9 +35,9 @@ pytestmark = pytest.mark.slow
 CRASHES = ("crash",) * 3
 
 
-def caught(*kinds: str, faults: tuple[str, ...] = FAULTS) -> None:
-    """Some seed fails, by one of these checkers."""
-    settings = BrokerSettings(4, operations=80, faults=faults)
+def caught(*kinds: str, faults: tuple[str, ...] = FAULTS, routing: str = "any") -> None:
+    """Some seed fails, by one of these checks."""
+    settings = BrokerSettings(4, operations=80, faults=faults, routing=routing)
     for seed in range(SEEDS_MAX):
         verdict = judge(settings, seed)
         if verdict.kind is not None:
@@ -41,175 +46,232 @@ def caught(*kinds: str, faults: tuple[str, ...] = FAULTS) -> None:
     pytest.fail("nobody has noticed")
 
 
-def test_a_disk_that_never_commits_is_caught(monkeypatch: Patch) -> None:
-    def end(self: Disk) -> None:
-        self._under_way = {}
+def caught_in(scenario: str, kind: str, monkeypatch: Patch) -> None:
+    """The scenario fails with some seed, by this check, and not without the mutant."""
+    for seed in range(SEEDS_MAX):
+        plan = parse_broker_plan(f"seed {seed}\n{scenario}")
+        verdict = run(plan)
+        if verdict.kind is not None:
+            assert verdict.kind == kind, verdict.text
+            monkeypatch.undo()
+            assert run(plan).kind is None
+            return
+    pytest.fail("nobody has noticed")
 
-    monkeypatch.setattr(Disk, "end", end)
+
+def test_a_disk_that_never_commits_is_caught(monkeypatch: Patch) -> None:
+    def end(self: SimulatedDisk[bytes]) -> None:
+        self._under_way.clear()
+
+    monkeypatch.setattr(SimulatedDisk, "end", end)
     caught("lost", "twice", "restless", "broken", "leftovers")
 
 
 def test_what_goes_out_before_its_commit_is_caught(monkeypatch: Patch) -> None:
-    """The deposit says that all is safe as soon as it is sealed."""
-    seal = Deposit.seal
+    """The store says that all is safe as soon as it is sealed."""
+    seal = MessageStore.seal
 
-    def hasty(self: Deposit) -> int | None:
+    def hasty(self: MessageStore) -> int | None:
         ticket = seal(self)
         if ticket is not None:
-            self.committed(ticket, self._now_us)
+            self.committed(ticket, self._clock.now_us)
         return ticket
 
-    monkeypatch.setattr(Deposit, "seal", hasty)
+    monkeypatch.setattr(MessageStore, "seal", hasty)
     caught("lost", "twice", "broken", "restless", faults=CRASHES)
 
 
 def test_publishers_that_are_answered_at_once_are_caught(monkeypatch: Patch) -> None:
-    publish = Deposit.publish
+    publish = MessageStore.publish
 
-    def hasty(self: Deposit, publisher: str, letters: Any, matches: Any, now_us: int) -> int:
-        taken = publish(self, publisher, letters, matches, now_us)
-        row = self._vault.publishers.row(publisher)
+    def hasty(self: MessageStore, batch: Any, matches: Any, now_us: int) -> int:
+        taken = publish(self, batch, matches, now_us)
+        row = self._publishers.row(batch.publishers()[0])
         row.safe = row.number
-        self._answers[publisher] = row.number
+        self._ready.note_published(row.name, row.number)
         return taken
 
-    monkeypatch.setattr(Deposit, "publish", hasty)
+    monkeypatch.setattr(MessageStore, "publish", hasty)
     caught("lost", "broken")
 
 
-def test_a_destination_that_says_got_before_its_commit_is_caught(monkeypatch: Patch) -> None:
-    accept = Inbound.accept
+def test_a_destination_that_acknowledges_before_its_commit_is_caught(monkeypatch: Patch) -> None:
+    accept = IncomingStream.accept
 
-    def hasty(self: Inbound) -> None:
+    def hasty(self: IncomingStream) -> None:
         accept(self)
         self.stored = self.expected - 1
 
-    arrive = Deposit.arrive
+    arrive = MessageStore.arrive
 
-    def answers(self: Deposit, carry: Any, *rest: Any) -> None:
-        arrive(self, carry, *rest)
-        self._got[self._vault.inbound[carry.origin, carry.epoch]] = None
+    def answers(self: MessageStore, header: Any, *rest: Any) -> None:
+        arrive(self, header, *rest)
+        self._ready.note_ack(self._arrivals._streams.get(header.origin, header.epoch))
 
-    monkeypatch.setattr(Inbound, "accept", hasty)
-    monkeypatch.setattr(Deposit, "arrive", answers)
+    monkeypatch.setattr(IncomingStream, "accept", hasty)
+    monkeypatch.setattr(MessageStore, "arrive", answers)
     caught("lost", faults=CRASHES)
 
 
 def test_a_stream_that_takes_messages_twice_is_caught(monkeypatch: Patch) -> None:
-    def careless(self: Inbound, target: Any, arrival: Any, now_us: int) -> bool:
+    def careless(self: IncomingStream, target: Any, arrival: Any, now_us: int) -> bool:
         self.expected = target.number
-        self._early[target.number] = arrival
+        self.early[target.number] = arrival
         return True
 
-    monkeypatch.setattr(Inbound, "offer", careless)
+    monkeypatch.setattr(IncomingStream, "offer", careless)
     caught("twice", "broken", "order", "restless", "lost")
 
 
 def test_a_publisher_whose_messages_are_stored_twice_is_caught(monkeypatch: Patch) -> None:
-    def forgetful(self: Publishers, name: str) -> int:
+    def forgetful(self: PublisherTable, name: str) -> int:
         return 0
 
-    publish = Deposit.publish
+    publish = MessageStore.publish
 
-    def anew(self: Deposit, publisher: str, *rest: Any) -> int:
-        self._vault.publishers.row(publisher).number = 0
-        return publish(self, publisher, *rest)
+    def anew(self: MessageStore, batch: Any, *rest: Any) -> int:
+        self._publishers.row(batch.publishers()[0]).number = 0
+        return publish(self, batch, *rest)
 
-    monkeypatch.setattr(Publishers, "safe", forgetful)
-    monkeypatch.setattr(Deposit, "publish", anew)
+    monkeypatch.setattr(PublisherTable, "safe", forgetful)
+    monkeypatch.setattr(MessageStore, "publish", anew)
     caught("twice", "order", "restless")
 
 
 def test_a_message_that_loses_names_on_its_way_is_caught(monkeypatch: Patch) -> None:
-    send = Traffic._send_carry
+    send = Carrier._send
 
-    def lossy(self: Traffic, header: Any, attributes: bytes, body: bytes, came: Any) -> None:
-        if came is not None:
+    def lossy(self: Carrier, header: Any, attributes: bytes, body: bytes, came_from: Any) -> None:
+        if came_from is not None:
             targets = tuple(msgspec.structs.replace(t, names=t.names[:1]) for t in header.targets)
             header = msgspec.structs.replace(header, targets=targets)
-        send(self, header, attributes, body, came)
+        send(self, header, attributes, body, came_from)
 
-    monkeypatch.setattr(Traffic, "_send_carry", lossy)
+    monkeypatch.setattr(Carrier, "_send", lossy)
     caught("lost")
 
 
 def test_an_origin_that_never_sends_again_is_caught(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(Outbound, "wake", lambda self, now_us: False)
+    monkeypatch.setattr(OutgoingStream, "wake", lambda self, now_us: False)
     monkeypatch.setattr(
-        Outbound, "reach", lambda self, is_reachable: _set_reach(self, is_reachable)
+        OutgoingStream, "reach", lambda self, is_reachable: _set_reach(self, is_reachable)
     )
     caught("restless")
 
 
-def _set_reach(stream: Outbound, is_reachable: bool) -> None:
+def _set_reach(stream: OutgoingStream, is_reachable: bool) -> None:
     stream._is_reachable = is_reachable
 
 
-def test_facts_that_are_not_kept_are_caught(monkeypatch: Patch) -> None:
+def test_subscriptions_that_are_not_stored_are_caught(monkeypatch: Patch) -> None:
     """Neither subscriptions here nor those of others outlive a crash."""
-    monkeypatch.setattr(Vault, "_put_facts", lambda self: None)
+    monkeypatch.setattr(Commits, "_put_subscriptions", lambda self, changes: None)
     caught("lost", "broken", "leftovers", "twice", "restless")
 
 
 def test_a_replay_that_is_left_out_is_caught(monkeypatch: Patch) -> None:
     """A subscription begins where an origin hears of it."""
-    learn = Deposit.learn
+    learn = MessageStore.learn
 
-    def late(self: Deposit, broker: str, name: str, durable: Any, *rest: Any) -> None:
+    def late(self: MessageStore, broker: str, name: str, durable: Any, *rest: Any) -> None:
         since = msgspec.structs.replace(durable, since=1 << 60)
         learn(self, broker, name, since, *rest)
 
-    monkeypatch.setattr(Deposit, "learn", late)
+    monkeypatch.setattr(MessageStore, "learn", late)
     caught("lost")
 
 
-def test_a_client_that_forgets_its_receipts_is_caught(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(
-        Receipts, "is_new", lambda self, position, number: _is_new(self, position, number)
-    )
-    caught("twice")
-
-
-def _is_new(receipts: Receipts, position: int, number: int) -> bool:
-    receipts._given[position] = number
-    return True
-
-
 def test_live_messages_to_everybody_are_caught(monkeypatch: Patch) -> None:
-    deliver = Live._deliver
+    deliver = LocalDelivery._deliver
 
-    def generous(self: Live, parcel: Any, peers: Any) -> Any:
-        return deliver(self, parcel, [*peers, *(p for p in self._groups if p not in peers)])
+    def generous(self: LocalDelivery, batch: Any, row: int, slots: list[int]) -> None:
+        live = [s for s, g in self._by_slot.items() if isinstance(g.interface, LiveSubscription)]
+        deliver(self, batch, row, list(dict.fromkeys([*slots, *live])))
 
-    monkeypatch.setattr(Live, "_deliver", generous)
+    monkeypatch.setattr(LocalDelivery, "_deliver", generous)
     caught("uninterested")
 
 
 def test_live_messages_that_are_not_passed_on_are_caught(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(Neighbours, "send", lambda self, name, frame: True)
+    monkeypatch.setattr(NeighbourLinks, "send", lambda self, name, frames: len(frames.ends))
     caught("lost")
 
 
 def test_doubled_live_messages_are_caught(monkeypatch: Patch) -> None:
-    send: Callable[..., bool] = Neighbours.send
+    send = NeighbourLinks.send
 
-    def twice(self: Neighbours, name: str, frame: bytes) -> bool:
-        return send(self, name, frame) and send(self, name, frame)
+    def twice(self: NeighbourLinks, name: str, frames: EncodedFrames) -> int:
+        return send(self, name, frames) and send(self, name, frames)
 
-    monkeypatch.setattr(Neighbours, "send", twice)
-    monkeypatch.setattr(Traffic, "_is_new", lambda self, publisher, number: True)
-    monkeypatch.setattr(Traffic, "_are_new", lambda self, keys: True)
+    monkeypatch.setattr(NeighbourLinks, "send", twice)
+    monkeypatch.setattr(DedupWindow, "new", lambda self, batch: batch)
     caught("twice")
 
 
 def test_live_subscriptions_that_end_without_being_asked_to_are_caught(monkeypatch: Patch) -> None:
-    subscribe = Live.subscribe
+    subscribe = Interests.subscribe
 
-    def strict(self: Live, *arguments: Any, **options: Any) -> None:
+    def strict(self: Interests, *arguments: Any, **options: Any) -> None:
         subscribe(self, *arguments, **{**options, "ends": True})
 
-    monkeypatch.setattr(Live, "subscribe", strict)
+    monkeypatch.setattr(Interests, "subscribe", strict)
     caught("refused")
+
+
+def test_interests_that_forget_to_flush_are_caught(monkeypatch: Patch) -> None:
+    """A message goes to those who subscribed after it, when both come in one turn."""
+    make = Interests.__init__
+
+    def forgetful(self: Interests, *arguments: Any) -> None:
+        make(self, *arguments[:-1], lambda: None)
+
+    monkeypatch.setattr(Interests, "__init__", forgetful)
+    caught_in(
+        """
+links a-b
+clients ann@a
+4000.000 ann publish {"x": 7}
+4000.000 ann subscribe late where x > 5
+""",
+        "uninterested",
+        monkeypatch,
+    )
+
+
+def test_slots_that_are_reused_while_an_answer_is_kept_are_caught(monkeypatch: Patch) -> None:
+    """A durable message is looked up, a live subscription makes room for another, and the message
+    goes to that one when it is committed."""
+    flush = DataPath.flush
+
+    def hasty(self: DataPath) -> None:
+        flush(self)
+        self._table.reclaim(self._table.retired)
+
+    monkeypatch.setattr(DataPath, "flush", hasty)
+    caught_in(
+        """
+links a-b
+clients ann@a
+3000.000 ann subscribe before where x > 5
+4000.000 ann publish durable {"x": 7}
+4000.000 ann leave before
+4000.000 ann subscribe after where x < 5
+""",
+        "uninterested",
+        monkeypatch,
+    )
+
+
+def test_brokers_on_the_way_that_do_not_take_their_own_are_caught(monkeypatch: Patch) -> None:
+    """With DRP, a broker that has others to pass a message to forgets that it is a receiver too."""
+    is_receiver = DRPPolicy.is_receiver
+
+    def hasty(self: DRPPolicy, route: bytes) -> bool:
+        _, receivers = self._decode(route, "a neighbour")
+        return is_receiver(self, route) and len(receivers) == 1
+
+    monkeypatch.setattr(DRPPolicy, "is_receiver", hasty)
+    caught("lost", routing="DRP")
 
 
 def test_journals_that_are_never_swept_are_caught(monkeypatch: Patch) -> None:
@@ -220,8 +282,8 @@ def test_journals_that_are_never_swept_are_caught(monkeypatch: Patch) -> None:
 
 
 def test_errors_of_the_core_are_caught(monkeypatch: Patch) -> None:
-    def raises(self: Deposit, *_: Any) -> None:
+    def raises(self: MessageStore, *_: Any) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr(Deposit, "got", raises)
+    monkeypatch.setattr(MessageStore, "acknowledged", raises)
     caught("broken")

@@ -1,1 +1,4 @@
-"""A client without input and output: what it wants, sends again, and has had."""
+"""The client side of the protocol, without input and output.
+
+`session.py` is the way in; `docs/architecture/client.md` has a drawing.
+"""

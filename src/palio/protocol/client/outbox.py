@@ -1,9 +1,9 @@
-"""The outbox of a client: durable messages of which the broker has not said what became of them.
+"""The outbox of a client: durable messages that the broker has neither stored nor rejected yet.
 
-    numbers grow:  │ stored or rejected, forgotten │ in the outbox, but those rejected │ next
-                                                   ▲ Published, or Welcome after a reconnect
+    numbers grow:  │ settled: stored or rejected │ in the outbox, except those rejected │ next
+                                                 ▲ moved by Published, or by Welcome on a reconnect
 
-The frames are kept as they were sent, so that what is sent again is the same to the byte.
+Frames are kept as they were sent, so a message that is sent twice has the same bytes.
 """
 
 from __future__ import annotations
@@ -24,17 +24,23 @@ class Outbox:
         self._bytes = 0
         self._last = 0
         self.settled = 0
-        """All up to this number are known to be stored, or rejected."""
-
-    def __len__(self) -> int:
-        return len(self._frames)
+        """Every message up to this number is stored or rejected."""
 
     def __iter__(self) -> Iterator[bytes]:
         return (frame for _number, frame in self._frames)
 
     @property
+    def unstored(self) -> int:
+        """How many durable messages are not known to be stored."""
+        return len(self._frames)
+
+    def is_unstored(self, number: int) -> bool:
+        """Is the durable message with this number not known to be stored?"""
+        return number > self.settled
+
+    @property
     def has_room(self) -> bool:
-        """One more may come, however large it is."""
+        """May another message be added, whatever its size?"""
         return len(self._frames) < self._messages_max and self._bytes < self._bytes_max
 
     def add(self, number: int, frame: bytes) -> None:
@@ -43,7 +49,7 @@ class Outbox:
         self._last = number
 
     def store(self, number: int) -> bool:
-        """All up to this number are stored. True: one of them was here."""
+        """All messages up to this number are stored. True: at least one of them was here."""
         frames = self._frames
         before = len(frames)
         while frames and frames[0][0] <= number:
@@ -52,7 +58,7 @@ class Outbox:
         return len(frames) < before
 
     def reject(self, number: int) -> bool:
-        """This one never will be. True: it was here, and nothing before it is open."""
+        """The broker will never store this message. True: it was here, and all before it are settled."""
         for i, (found, frame) in enumerate(self._frames):
             if found == number:
                 del self._frames[i]

@@ -1,4 +1,4 @@
-"""How much a broker keeps of durable messages, and for how long (deposit.py)."""
+"""The bounds of a message store, in messages, bytes and time (message_store.py)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _SECOND_US = 1_000_000
 class Bounds(msgspec.Struct, frozen=True):
     # the journal
     retention_us: int = 3600 * _SECOND_US
-    """Messages published here are kept this long, for subscriptions that start in the past."""
+    """How long messages published here are kept for subscriptions that start in the past."""
     retention_bytes: int = 1 << 30
-    """Or as long as the journal is not larger than this."""
+    """They are freed earlier while the journal is larger than this."""
     journal_bytes: int = 8 << 30
     """Publishers wait while the journal is larger than this. Larger than `retention_bytes`."""
     cache_bytes: int = 64 << 20
-    """Of messages in memory."""
+    """The most bytes of journal segments in memory."""
     # streams to other brokers
     backlog: int = 1_000_000
     """The most messages that wait for one broker; publishers wait when there are more."""
     window: int = 1024
-    """The most messages under way to one broker; also the most that a broker keeps early."""
+    """The most messages in flight to one broker, and that a broker holds out of order."""
     window_bytes: int = 16 << 20
     retry_us_min: int = _SECOND_US // 2
     retry_us_max: int = 10 * _SECOND_US
@@ -34,4 +34,4 @@ class Bounds(msgspec.Struct, frozen=True):
     lazy_us: int = _SECOND_US // 2
     """Acknowledgements and what they free are written at most this often."""
     sweep_us: int = 5 * _SECOND_US
-    """How often the journal is searched for what nobody needs."""
+    """How often the journal is searched for what can be freed."""

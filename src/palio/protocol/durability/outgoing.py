@@ -1,83 +1,53 @@
-"""What goes into a deposit and what comes out of it, as values (deposit.py)."""
+"""The output of a message store, as values (message_store.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
-from palio.protocol.durability.kept import Message, Picked
-from palio.protocol.frames import Target
-from palio.protocol.words import Got
+from palio.protocol.wire.batch import MessageBatch
+from palio.protocol.wire.control import CarryAck
+from palio.protocol.wire.headers import CarryTarget
 
-Key: TypeAlias = tuple[str, str]
-"""A durable subscription: its broker and its name."""
-Keys: TypeAlias = tuple[Key, ...]
-"""Those that a message matches."""
+Carried: TypeAlias = tuple[MessageBatch, int, tuple[CarryTarget, ...]]
+"""A message (a batch and a row) for other brokers: one frame can serve several targets, which may be
+the same broker."""
 
 
-class Delivery(NamedTuple):
+class QueueDelivery(msgspec.Struct, frozen=True, eq=False):
     """Messages for a consumer of a subscription, to be acknowledged by their positions."""
 
     consumer: Hashable
     name: str
-    again: bool
+    redelivered: bool
     """They may have been sent before."""
     positions: list[int]
-    messages: list[Message] | Picked
+    batch: MessageBatch
 
 
-class Ended(NamedTuple):
-    """A subscription at home is gone for good."""
+class QueueEnded(msgspec.Struct, frozen=True):
+    """A subscription of this broker has ended for good."""
 
     name: str
     reason: str
-    """Empty: by `remove`."""
+    """Empty: it was ended by `remove`."""
     consumers: list[Hashable]
-    version: int = 0
-    """There may be another one of this name by now."""
+    version: int
+    """A successor with the same name has another version."""
 
 
-class Outgoing(NamedTuple):
-    """What may go out, because it is safe."""
+class Outgoing(msgspec.Struct):
+    """What may be sent, because it is committed."""
 
-    published: list[tuple[str, int]]
-    """Publishers, and the number up to which all is stored."""
-    got: list[Got]
-    carries: list[tuple[Message, tuple[Target, ...]]]
-    """One frame can serve several targets; two targets may be the same broker."""
-    deliveries: list[Delivery]
-    created: list[str]
-    """Subscriptions at home that others may now learn of."""
-    ended: list[Ended]
-    has_room: bool
-    """Publications that `publish` did not take may be offered again."""
-
-
-class Statistics(msgspec.Struct):
-    """Counters since the start; and how it is now."""
-
-    published: int = 0
-    duplicates: int = 0
-    """Of publishers and of streams: they were here already."""
-    arrived: int = 0
-    delivered: int = 0
-    redelivered: int = 0
-    acknowledged: int = 0
-    carried: int = 0
-    retries: int = 0
-    dropped: int = 0
-    """By the policy `drop`."""
-    ended: int = 0
-    """By the policy `end`."""
-    replayed: int = 0
-    """Steps through the journal for new subscriptions."""
-    messages: int = 0
-    bytes: int = 0
-    """Of the journal."""
-    publishers: int = 0
-    backlogs: dict[str, int] = {}
-    """Messages that wait for a broker."""
-    queues: dict[str, int] = {}
-    """Messages that wait for a subscription."""
+    published: list[tuple[str, int]] = []
+    """Publishers, each with the number up to which its messages are committed."""
+    acks: list[CarryAck] = []
+    carries: list[Carried] = []
+    deliveries: list[QueueDelivery] = []
+    created: list[str] = []
+    """New subscriptions of this broker, which may be announced now."""
+    ended: list[QueueEnded] = []
+    has_room: bool = False
+    """Messages that `publish` did not take may be offered again."""

@@ -1,22 +1,25 @@
 """Publishers of durable messages, and the last number that is stored of each.
 
-    p/<publisher>   number, when it was last heard
+    store/p/<publisher>   number, when it last published
 
-Numbers of a publisher grow; what is not larger than its last is there already, so each (publisher,
-number) is stored once. Who was silent for long is forgotten, so that the table does not grow for
-ever. Rows are put now and then; between that, numbers are in the records of the ledger.
+Numbers of a publisher grow. A number that is not larger than the last is a duplicate, so each
+(publisher, number) is stored once. A publisher that was silent for long is removed, so the table is
+bounded. Checkpoints put the rows; until then the numbers are in the commit records.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
-from palio.protocol.durability.ledger import encode
-from palio.protocol.store import Store
+from palio.protocol.durability import keys
+from palio.protocol.durability.sequence import encode
+from palio.protocol.durability.storage import Store, decoded
 
 
-class Publisher:
-    """`number` is the last one that was taken, `safe` the last one that is committed."""
+class PublisherRow:
+    """`number` is the last accepted number, `safe` the last committed one."""
 
     __slots__ = ("heard_us", "name", "number", "safe")
 
@@ -30,60 +33,56 @@ class Publisher:
 _row_decoder = msgspec.msgpack.Decoder(tuple[int, int])
 
 
-class Publishers:
-    def __init__(self, store: Store, prefix: str, silence_us: int) -> None:
+class PublisherTable:
+    """`rows` has the known publishers, by name."""
+
+    def __init__(self, store: Store, silence_us: int) -> None:
         self._store = store
-        self._prefix = f"{prefix}p/"
         self._silence_us = silence_us
-        self._rows: dict[str, Publisher] = {}
-        self._loose: dict[str, Publisher] = {}
+        self.rows: dict[str, PublisherRow] = {}
         self._expires_us = 0
-        for key, value in store.scan(self._prefix):
-            name = key[len(self._prefix) :]
-            self._rows[name] = Publisher(name, *_row_decoder.decode(value))
+        for key, value in store.scan(keys.PUBLISHERS):
+            name = key[len(keys.PUBLISHERS) :]
+            self.rows[name] = PublisherRow(name, *decoded(_row_decoder, key, value))
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
-    def restore(self, name: str, number: int, heard_us: int) -> None:
-        """A number from a record, which may go before the row is put again."""
+    def restore(self, name: str, number: int, heard_us: int) -> PublisherRow | None:
+        """Take a number from a commit record. None: the row has it already."""
         row = self.row(name)
-        if number > row.number:
-            row.number = row.safe = number
-            self.touch(row, heard_us)
-
-    def safe(self, name: str) -> int:
-        row = self._rows.get(name)
-        return row.safe if row else 0
-
-    def row(self, name: str) -> Publisher:
-        row = self._rows.get(name)
-        if row is None:
-            row = self._rows[name] = Publisher(name, 0, 0)
+        if number <= row.number:
+            return None
+        row.number = row.safe = number
+        row.heard_us = heard_us
         return row
 
-    def touch(self, row: Publisher, now_us: int) -> None:
-        """It has a new number."""
-        row.heard_us = now_us
-        self._loose[row.name] = row
+    def safe(self, name: str) -> int:
+        row = self.rows.get(name)
+        return row.safe if row else 0
+
+    def row(self, name: str) -> PublisherRow:
+        row = self.rows.get(name)
+        if row is None:
+            row = self.rows[name] = PublisherRow(name, 0, 0)
+        return row
 
     def can_expire(self, now_us: int) -> bool:
         return now_us >= self._expires_us and bool(self._silent(now_us))
 
-    def settle(self, now_us: int) -> None:
+    def put(self, rows: Iterable[PublisherRow], now_us: int) -> None:
         """Put the rows that changed, delete those that are too old."""
-        for name, row in self._loose.items():
-            self._store.put(self._prefix + name, encode((row.number, row.heard_us)))
-        self._loose.clear()
+        for row in rows:
+            self._store.put(keys.PUBLISHERS + row.name, encode((row.number, row.heard_us)))
         if now_us < self._expires_us:
             return
         self._expires_us = now_us + self._silence_us // 64
         for row in self._silent(now_us):
-            del self._rows[row.name]
-            self._store.delete(self._prefix + row.name)
+            del self.rows[row.name]
+            self._store.delete(keys.PUBLISHERS + row.name)
 
-    def _silent(self, now_us: int) -> list[Publisher]:
+    def _silent(self, now_us: int) -> list[PublisherRow]:
         over_us = now_us - self._silence_us
         return [
-            row for row in self._rows.values() if row.heard_us <= over_us and row.safe == row.number
+            row for row in self.rows.values() if row.heard_us <= over_us and row.safe == row.number
         ]

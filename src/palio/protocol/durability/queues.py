@@ -1,41 +1,39 @@
-"""The queue of a durable subscription: what waits at its home until a client has dealt with it.
+"""The queue of a durable subscription: its messages at the home broker until they are acknowledged.
 
       first               sent          safe      next
         │                   │             │         │
         4  5* 6  7* 8  9*   │ 10 11 12 13 │ 14 15   │       * acknowledged, in any order
-        └─ out: at whom ────┘ └ may go ───┘ └ not yet committed
-      back [ 6 ]      was at a consumer that left: goes again, before all others
+        └─ in flight ───────┘ └ may go ───┘ └ not yet committed
+      returned [ 6 ]      sent to a consumer that left: redelivered before all others
 
 Entries are positions of the journal under numbers of the queue's own, which clients acknowledge.
 Several consumers share a queue: each entry goes to one that has credit, in turn. Credit is taken by
 a delivery and given back by its acknowledgement. A single consumer gets the entries in order.
+A consumer takes part in one queue (Consumers).
 
-A queue is bounded. When it is full, `block` takes no more (nothing is lost, and publishers wait in
-the end), `drop` lets the oldest go, `end` ends the subscription.
+A queue is bounded. When it is full, `block` accepts no more (nothing is lost, and in the end
+publishers wait), `drop` drops the oldest, `end` ends the subscription.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Sequence
-from enum import StrEnum
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any
 
+import msgspec
+
+from palio.protocol.durability import keys
 from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.destination import Departures
 from palio.protocol.durability.journal import Journal
-from palio.protocol.durability.ledger import Line
+from palio.protocol.durability.outgoing import QueueDelivery
+from palio.protocol.durability.sequence import EntrySequence, Labels
+from palio.protocol.wire.codes import Full as Full
 
 
-class Full(StrEnum):
-    """What happens when a queue is full."""
-
-    BLOCK = "block"
-    DROP = "drop"
-    END = "end"
-
-
-class Consumer:
+class QueueConsumer:
     __slots__ = ("credit", "key")
 
     def __init__(self, key: Hashable, credit: int) -> None:
@@ -43,11 +41,44 @@ class Consumer:
         self.credit = credit
 
 
-class Share(NamedTuple):
-    """Entries that go to one consumer."""
+class QueueConsumers:
+    """The consumers of a queue. `turn` has those with credit, the next one first."""
+
+    __slots__ = ("_by_key", "turn")
+
+    def __init__(self) -> None:
+        self._by_key: dict[Hashable, QueueConsumer] = {}
+        self.turn: deque[QueueConsumer] = deque()
+
+    def keys(self) -> list[Hashable]:
+        return list(self._by_key)
+
+    def add(self, key: Hashable, credit: int) -> None:
+        self._by_key[key] = QueueConsumer(key, 0)
+        self.grant_credit(key, credit)
+
+    def remove(self, key: Hashable) -> QueueConsumer | None:
+        consumer = self._by_key.pop(key, None)
+        if consumer is not None and consumer.credit > 0:
+            self.turn.remove(consumer)
+        return consumer
+
+    def grant_credit(self, key: Hashable, credit: int) -> None:
+        """Change the credit of a consumer, also by a negative count."""
+        consumer = self._by_key[key]
+        before, after = consumer.credit, consumer.credit + credit
+        consumer.credit = after
+        if before <= 0 < after:
+            self.turn.append(consumer)
+        elif after <= 0 < before:
+            self.turn.remove(consumer)
+
+
+class QueueShare(msgspec.Struct, frozen=True, gc=False):
+    """Entries for one consumer."""
 
     consumer: Hashable
-    again: bool
+    redelivered: bool
     """They may have been sent before."""
     numbers: list[int]
     positions: list[int]
@@ -55,133 +86,137 @@ class Share(NamedTuple):
 
 
 class Queue:
+    """`name` is that of its subscription, `label` also has the version (subscriptions.py). Entries
+    before `safe` are committed."""
+
     def __init__(
         self,
         name: str,
         label: str,
         full: Full,
-        line: Line[int],
+        sequence: EntrySequence,
         journal: Journal,
         bounds: Bounds,
     ) -> None:
         self.name = name
-        self.label = label
+        self.head_key = keys.QUEUES + label
         self.full = full
-        self.line = line
+        self.sequence = sequence
+        self.safe = sequence.next
         self.bytes = 0
         self.dropped = 0
         self.has_dropped = False  # since its head was put
         self._journal = journal
         self._bounds = bounds
-        self._safe = line.next
-        self._sent = line.lowest()
-        self._restored = line.next  # what is before may have been sent before a restart
-        self._back: deque[int] = deque()
-        self._out: dict[int, Consumer] = {}
-        self._consumers: dict[Hashable, Consumer] = {}
-        self._turn: deque[Consumer] = deque()  # those with credit
-        for position in line.entries.values():
+        self._sent = sequence.lowest()
+        self._restored = sequence.next  # entries before this may have been sent before a restart
+        self._returned: deque[int] = deque()
+        self._in_flight: dict[int, QueueConsumer] = {}
+        self.consumers = QueueConsumers()
+        for position in sequence.entries.values():
             self.bytes += journal.retain(position)
 
     def __len__(self) -> int:
-        return len(self.line.entries)
-
-    @property
-    def consumers(self) -> list[Hashable]:
-        return list(self._consumers)
+        return len(self.sequence)
 
     @property
     def is_over(self) -> bool:
-        """There is more in it than may be."""
-        return len(self.line.entries) > self._bounds.queue or self.bytes > self._bounds.queue_bytes
+        """Whether it holds more than its bound."""
+        return (
+            len(self.sequence.entries) > self._bounds.queue or self.bytes > self._bounds.queue_bytes
+        )
 
     @property
     def is_full(self) -> bool:
-        """It must get no more."""
+        """Whether nothing more may be added."""
         return self.full is Full.BLOCK and (
-            len(self.line.entries) >= self._bounds.queue or self.bytes >= self._bounds.queue_bytes
+            len(self.sequence.entries) >= self._bounds.queue
+            or self.bytes >= self._bounds.queue_bytes
         )
 
     @property
     def has_room(self) -> bool:
-        """Enough for those who wait to begin again."""
+        """Whether waiting publishers and streams may continue."""
         return (
-            len(self.line.entries) < self._bounds.queue * 7 / 8
+            len(self.sequence.entries) < self._bounds.queue * 7 / 8
             and self.bytes < self._bounds.queue_bytes * 7 / 8
         )
 
     def fits(self, count: int, size: int) -> bool:
-        """There is room for so many messages of so many bytes together."""
+        """Whether there is room for `count` messages of `size` bytes in total."""
         return (
-            len(self.line.entries) + count <= self._bounds.queue
+            len(self.sequence.entries) + count <= self._bounds.queue
             and self.bytes + size <= self._bounds.queue_bytes
         )
 
-    def push(self, positions: Sequence[int], size: int) -> None:
-        """Take messages of so many bytes; their references are counted already."""
-        self.line.extend(positions)
+    def push(self, positions: Sequence[int], labels: Sequence[Labels], size: int) -> None:
+        """Add messages of `size` bytes; the journal has counted their references already."""
+        self.sequence.extend(positions)
         self.bytes += size
         if self.full is Full.DROP:
-            while len(self.line.entries) > 1 and self.is_over:
-                self._remove(self.line.lowest())
+            while len(self.sequence.entries) > 1 and self.is_over:
+                self._remove(self.sequence.lowest())
                 self.dropped += 1
                 self.has_dropped = True
-
-    def commit(self, next: int) -> None:
-        """Entries before this number are safe."""
-        self._safe = next
 
     # ---- consumers
 
     def attach(self, key: Hashable, credit: int) -> None:
         self.detach(key)
-        self._consumers[key] = Consumer(key, 0)
-        self.pay(key, credit)
-
-    def pay(self, key: Hashable, credit: int) -> None:
-        """More messages for a consumer; negative: fewer."""
-        consumer = self._consumers[key]
-        before, after = consumer.credit, consumer.credit + credit
-        consumer.credit = after
-        if before <= 0 < after:
-            self._turn.append(consumer)
-        elif after <= 0 < before:
-            self._turn.remove(consumer)
+        self.consumers.add(key, credit)
 
     def detach(self, key: Hashable) -> None:
-        """A consumer left: what it did not acknowledge goes to others, or to it when it is back."""
-        consumer = self._consumers.pop(key, None)
+        """Remove a consumer; what it did not acknowledge goes to the next consumers."""
+        consumer = self.consumers.remove(key)
         if consumer is None:
             return
-        if consumer.credit > 0:
-            self._turn.remove(consumer)
-        left = [n for n, holder in self._out.items() if holder is consumer]
+        entries = self.sequence.entries
+        left = [n for n, holder in self._in_flight.items() if holder is consumer]
         for n in left:
-            del self._out[n]
-        self._back = deque(sorted({*self._back, *(n for n in left if n in self.line.entries)}))
+            del self._in_flight[n]
+        self._returned = deque(sorted({*self._returned, *(n for n in left if n in entries)}))
 
     def acknowledge(self, numbers: Sequence[int]) -> int:
-        """These are dealt with; how many of them were in the queue."""
-        holders = [h for h in map(self._out.pop, numbers, repeat(None)) if h is not None]
+        """Remove acknowledged entries. Returns how many of them were in the queue."""
+        holders: list[Any] = list(map(self._in_flight.pop, numbers, repeat(None)))
+        if None in holders:
+            holders = [holder for holder in holders if holder is not None]
         if holders and holders.count(holders[0]) == len(holders):
-            self.pay(holders[0].key, len(holders))
+            self.consumers.grant_credit(holders[0].key, len(holders))
         else:
             for holder in holders:
-                self.pay(holder.key, 1)
-        found = list(map(self.line.entries.pop, numbers, repeat(None)))
-        positions = [position for position in found if position is not None]
-        if len(positions) == len(found):
-            self.line.gone += numbers
-        else:
-            self.line.gone += [n for n, position in zip(numbers, found, strict=True) if position]
+                self.consumers.grant_credit(holder.key, 1)
+        positions: list[Any] = list(map(self.sequence.entries.pop, numbers, repeat(None)))
+        if None in positions:
+            numbers = [n for n, p in zip(numbers, positions, strict=True) if p is not None]
+            positions = [position for position in positions if position is not None]
+        self.sequence.gone += numbers
         self.bytes -= self._journal.release(positions)
         return len(positions)
 
-    def deliver(self) -> list[Share]:
-        """What goes to whom: entries one by one in turn, or as many as a single consumer takes."""
-        shares: list[Share] = []
-        turn = self._turn
-        while turn:
+    @property
+    def can_depart(self) -> bool:
+        """Whether something can be sent to a consumer."""
+        return bool((self._sent < self.safe or self._returned) and self.consumers.turn)
+
+    def collect(self, departures: Departures, now_us: int) -> None:
+        """Add what can be sent to consumers."""
+        for share in self.deliver():
+            batches, at = self._journal.pick(share.positions), 0
+            for batch in batches:
+                numbers = (
+                    share.numbers if len(batches) == 1 else share.numbers[at : at + batch.count]
+                )
+                at += len(numbers)
+                departures.deliveries.append(
+                    QueueDelivery(share.consumer, self.name, share.redelivered, numbers, batch)
+                )
+
+    def deliver(self) -> list[QueueShare]:
+        """Assign entries to consumers: one by one in turn, or all its credit to a single one."""
+        shares: list[QueueShare] = []
+        turn = self.consumers.turn
+        while turn and (self._returned or self._sent < self.safe):
             consumer = turn[0]
             share = self._next(consumer, 1 if len(turn) > 1 else consumer.credit)
             if share is None:
@@ -192,30 +227,64 @@ class Queue:
                 turn.popleft()
             else:
                 turn.rotate(-1)
-            self._out.update(dict.fromkeys(share.numbers, consumer))
+            self._in_flight.update(dict.fromkeys(share.numbers, consumer))
         return shares
 
-    def _next(self, consumer: Consumer, count: int) -> Share | None:
-        """The next entries that may go, at most so many; None: there are none."""
-        entries = self.line.entries
-        while self._back:  # some may be acknowledged or dropped meanwhile
-            n = self._back.popleft()
+    def _next(self, consumer: QueueConsumer, count: int) -> QueueShare | None:
+        """The next entries to send, at most `count`; None: there are none."""
+        entries = self.sequence.entries
+        while self._returned:  # some may have been acknowledged or dropped
+            n = self._returned.popleft()
             if n in entries:
-                return Share(consumer.key, True, [n], [entries[n]])
-        while self._sent < self._safe:
-            again = self._sent < self._restored
-            end = min(self._restored if again else self._safe, self._safe, self._sent + count)
-            numbers = [n for n in range(self._sent, end) if n in entries]
+                return QueueShare(consumer.key, True, [n], [entries[n]])
+        while self._sent < self.safe:
+            redelivered = self._sent < self._restored
+            end = min(self._restored if redelivered else self.safe, self.safe, self._sent + count)
+            numbers = list(range(self._sent, end))
             self._sent = end
+            positions: list[Any] = list(map(entries.get, numbers))
+            if None in positions:
+                numbers = [n for n in numbers if n in entries]
+                positions = [entries[n] for n in numbers]
             if numbers:
-                return Share(consumer.key, again, numbers, [entries[n] for n in numbers])
+                return QueueShare(consumer.key, redelivered, numbers, positions)
         return None
 
-    def empty(self) -> None:
-        """The subscription is gone, and so is what waits."""
-        for n in list(self.line.entries):
+    def clear(self) -> None:
+        """Drop all entries."""
+        for n in list(self.sequence.entries):
             self._remove(n)
 
+    def settled(self) -> None:
+        """The head was put."""
+        self.has_dropped = False
+
     def _remove(self, number: int) -> None:
-        self.bytes -= self._journal.release((self.line.entries.pop(number),))
-        self.line.gone.append(number)
+        self.bytes -= self._journal.release((self.sequence.entries.pop(number),))
+        self.sequence.gone.append(number)
+
+
+class Consumers:
+    """All consumers of durable subscriptions here: `queues` has the queue of each."""
+
+    def __init__(self) -> None:
+        self.queues: dict[Hashable, Queue] = {}
+
+    def attach(self, queue: Queue, consumer: Hashable, credit: int) -> None:
+        """Add a consumer that has no other queue."""
+        queue.attach(consumer, credit)
+        self.queues[consumer] = queue
+
+    def detach(self, consumer: Hashable) -> Queue | None:
+        """Remove a consumer. Returns its queue."""
+        queue = self.queues.pop(consumer, None)
+        if queue is not None:
+            queue.detach(consumer)
+        return queue
+
+    def release(self, queue: Queue) -> list[Hashable]:
+        """Remove all consumers of a queue that ends, and return them."""
+        consumers = queue.consumers.keys()
+        for consumer in consumers:
+            self.detach(consumer)
+        return consumers

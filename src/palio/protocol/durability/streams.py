@@ -1,21 +1,21 @@
-"""Streams: durable messages from the broker where they were published to one where they are wanted.
+"""Streams: durable messages from their origin to the home brokers of subscriptions.
 
-    Outbound (at the origin, one for each destination)
+    OutgoingStream (at the origin, one for each destination)
 
       first          sent            safe         next
         │              │               │            │
         4  5  6  7  8  │ 9 10 11 12 13 │ 14 15 16   │
-        └─ under way ──┘ └── may go ───┘ └ not yet committed
+        └─ in flight ──┘ └── may go ───┘ └ not yet committed
 
-    Inbound (at the destination, one for each origin and epoch of it)
+    IncomingStream (at the destination, one for each origin and epoch of it)
 
       expected = 7     early { 9, 10, 12 }: at most a window, and not more bytes than one
+      store/i/<origin, epoch>   the last number that is stored here, when the origin was last heard
 
-Numbers are dense. A destination takes them strictly in order and says `Got` up to which it has
-stored them. What is not answered in time goes again from the first, a few at a time and more with
-each answer, after pauses that double; at once when the destination can be reached again. A stream
-whose subscriptions are all gone gives up its entries: `first` tells the destination that nothing
-comes from before it.
+Numbers have no gaps. A destination stores messages strictly in order, and `CarryAck` says up to which
+number. On timeout, resend from the first unacknowledged entry with a small window and exponential
+backoff; when the topology changes, resend at once. A stream drops its entries when its last
+subscription is removed: `first` tells the destination that no earlier number follows.
 """
 
 from __future__ import annotations
@@ -24,65 +24,67 @@ from collections.abc import Sequence
 
 import msgspec
 
+from palio.protocol.durability import keys
 from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.destination import Departures
 from palio.protocol.durability.journal import Journal
-from palio.protocol.durability.kept import Message
-from palio.protocol.durability.ledger import Line, Sent
-from palio.protocol.frames import Carry, Target
+from palio.protocol.durability.sequence import EntrySequence, Labels, encode
+from palio.protocol.durability.storage import Store, decoded
+from palio.protocol.wire.batch import Entry
+from palio.protocol.wire.headers import CarryHeader, CarryTarget
 
 _PROBE = 16
-"""How many go again after silence, until there is an answer."""
+"""The window after a timeout, until an acknowledgement comes."""
 
 
-class Outbound:
-    """`subscriptions` counts who is known at the destination; the deposit does."""
+class OutgoingStream:
+    """`subscriptions` counts the known subscriptions at the destination (subscriptions.py). Entries
+    before `safe` are committed."""
 
-    def __init__(self, broker: str, line: Line[Sent], journal: Journal, bounds: Bounds) -> None:
+    def __init__(
+        self, broker: str, sequence: EntrySequence, journal: Journal, bounds: Bounds
+    ) -> None:
         self.broker = broker
-        self.line = line
+        self.head_key = keys.stream(broker)
+        self.sequence = sequence
+        self.safe = sequence.next
         self.subscriptions = 0
         self.deadline_us: int | None = None
         self._journal = journal
         self._bounds = bounds
-        line.lowest()
-        self._sent = line.first
-        self._safe = line.next
-        self._bytes = 0  # under way
+        self._sent = sequence.lowest()
+        self._bytes = 0  # in flight
         self._window = _PROBE
         self._is_reachable = False
         self._retry_us = bounds.retry_us_min
-        for position, _ in line.entries.values():
+        for position in sequence.entries.values():
             journal.retain(position)
 
     @property
     def is_full(self) -> bool:
-        return len(self.line.entries) >= self._bounds.backlog
+        return len(self.sequence.entries) >= self._bounds.backlog
 
     @property
     def has_room(self) -> bool:
-        """Enough for those who wait to begin again."""
-        return len(self.line.entries) < self._bounds.backlog * 7 / 8
+        """Whether waiting publishers may continue: below full by a margin."""
+        return len(self.sequence.entries) < self._bounds.backlog * 7 / 8
 
     def fits(self, count: int, size: int) -> bool:
-        """There is room for so many messages; their bytes are in the journal anyway."""
-        return len(self.line.entries) + count <= self._bounds.backlog
+        """Whether there is room for so many messages; their bytes count in the journal only."""
+        return len(self.sequence.entries) + count <= self._bounds.backlog
 
-    def push(self, entries: Sequence[Sent]) -> None:
-        """Take messages; their references are counted already."""
-        self.line.extend(entries)
-
-    def commit(self, next: int) -> None:
-        """Entries before this number are safe."""
-        self._safe = next
+    def push(self, positions: Sequence[int], labels: Sequence[Labels], size: int) -> None:
+        """Add messages; the journal has counted their references already."""
+        self.sequence.extend(positions, labels)
 
     def reach(self, is_reachable: bool) -> None:
-        """The destination can be reached, perhaps in another way than before; or it cannot."""
+        """The topology has changed: resend at once if the destination is reachable."""
         self._is_reachable = is_reachable
         self._retry_us = self._bounds.retry_us_min
         self._go_back()
 
     def wake(self, now_us: int) -> bool:
-        """The deadline is here: send again. Earlier, nothing happens."""
+        """Prepare a resend if the deadline has passed. Returns whether it has."""
         if self.deadline_us is None or now_us < self.deadline_us:
             return False
         self._retry_us = min(2 * self._retry_us, self._bounds.retry_us_max)
@@ -90,68 +92,93 @@ class Outbound:
         return True
 
     def _go_back(self) -> None:
-        self._sent = self.line.first
+        self._sent = self.sequence.first
         self._bytes = 0
         self._window = min(_PROBE, self._bounds.window)
         self.deadline_us = None
 
-    def got(self, number: int, now_us: int) -> bool:
-        """The destination has everything up to this number; False: nothing new."""
-        line, journal = self.line, self._journal
-        if not line.first <= number < self._safe:
+    def acknowledge(self, number: int, now_us: int) -> bool:
+        """The destination has stored everything up to this number. False: nothing new."""
+        sequence = self.sequence
+        if not sequence.first <= number < self.safe:
             return False
-        after, sent = number + 1, min(number + 1, self._sent)
-        self._bytes -= journal.release([line.entries.pop(n)[0] for n in range(line.first, sent)])
-        journal.release([line.entries.pop(n)[0] for n in range(sent, after)])
-        line.first = after
-        self._sent = max(self._sent, line.first)
+        after = number + 1
+        if after <= self._sent:
+            self._bytes -= self._release(sequence.first, after)
+        else:  # the rest was sent before a restart or a resend
+            self._bytes -= self._release(sequence.first, self._sent)
+            self._release(self._sent, after)
+            self._sent = after
+        sequence.first = after
         self._window = min(2 * self._window, self._bounds.window)
         self._retry_us = self._bounds.retry_us_min
-        self.deadline_us = now_us + self._retry_us if self._sent > line.first else None
+        self.deadline_us = now_us + self._retry_us if self._sent > after else None
         return True
 
-    def send(self, now_us: int) -> list[tuple[int, Target]]:
-        """What may go now: positions and whither."""
-        line = self.line
-        end = min(self._safe, line.first + self._window)
-        if not self._is_reachable or self._sent >= end:
-            return []
-        found = []
-        entries, first, broker = line.entries, line.first, self.broker
-        while self._sent < end and self._bytes < self._bounds.window_bytes:
-            position, labels = entries[self._sent]
-            found.append((position, Target(broker, self._sent, first, labels)))
-            self._bytes += self._journal.size(position)
-            self._sent += 1
-        if self.deadline_us is None and found:
-            self.deadline_us = now_us + self._retry_us
-        return found
+    def _release(self, begin: int, end: int) -> int:
+        """Remove these entries. Returns their size."""
+        entries, labels = self.sequence.entries, self.sequence.labels
+        numbers = range(begin, end)
+        positions = list(map(entries.pop, numbers))
+        for n in numbers:
+            del labels[n]
+        return self._journal.release(positions)
 
-    def give_up(self) -> None:
-        """Nobody at the destination wants what waits."""
-        line = self.line
-        self._journal.release([position for position, _ in line.entries.values()])
-        line.entries.clear()
-        line.lowest()
+    @property
+    def can_depart(self) -> bool:
+        """Whether something can be sent."""
+        return self._sent < self.safe and self._is_reachable
+
+    def collect(self, departures: Departures, now_us: int) -> None:
+        """Add what can be sent now."""
+        sequence, number, bytes = self.sequence, self._sent, self._bytes
+        first = sequence.first
+        end = min(self.safe, first + self._window)
+        if number >= end or not self._is_reachable:
+            return
+        entries, labels, broker = sequence.entries, sequence.labels, self.broker
+        carries, size, bytes_max = departures.carries, self._journal.size, self._bounds.window_bytes
+        while number < end and bytes < bytes_max:
+            position = entries[number]
+            target = CarryTarget(broker, number, first, labels[number])
+            carries.setdefault(position, []).append(target)
+            bytes += size(position)
+            number += 1
+        if self.deadline_us is None and number > self._sent:
+            self.deadline_us = now_us + self._retry_us
+        self._sent, self._bytes = number, bytes
+
+    def clear(self) -> None:
+        """Drop all entries: no subscription at the destination is left."""
+        sequence = self.sequence
+        self._journal.release(list(sequence.entries.values()))
+        sequence.entries.clear()
+        sequence.labels.clear()
+        sequence.lowest()
         self._go_back()
 
+    def settled(self) -> None:
+        """The head was put."""
 
-class Arrival(msgspec.Struct, frozen=True, gc=False):
-    """A carried message and the part of it that is for this broker."""
 
-    carry: Carry
-    labels: tuple[str, ...]
+class CarriedArrival(msgspec.Struct, frozen=True, gc=False):
+    """A carried message, with the subscriptions of this broker that it is for."""
+
+    header: CarryHeader
+    labels: Labels
     attributes: bytes
     body: bytes
+    size: int
 
-    def message(self, stored_us: int) -> Message:
-        """As it is kept here."""
-        publisher, number, time = self.carry.publisher, self.carry.number, self.carry.time
-        return Message(publisher, number, time, self.attributes, self.body, stored_us, False)
+    def entry(self) -> Entry:
+        """As it is stored here."""
+        header = self.header
+        return Entry(header.publisher, header.number, header.time, self.attributes, self.body)
 
 
-class Inbound:
-    """`expected` is the number of the next message, `stored` what is committed of it."""
+class IncomingStream:
+    """`expected` is the number of the next message, `stored` the last committed one. `early` has the
+    messages that arrived and are not stored yet."""
 
     def __init__(
         self, origin: str, epoch: str, bounds: Bounds, stored: int = 0, heard_us: int = 0
@@ -162,40 +189,86 @@ class Inbound:
         self.stored = stored
         self.heard_us = heard_us
         self._bounds = bounds
-        self._early: dict[int, Arrival] = {}
+        self.early: dict[int, CarriedArrival] = {}
         self._bytes = 0
 
-    def offer(self, target: Target, arrival: Arrival, now_us: int) -> bool:
-        """Keep a message until it is its turn; False: it is here already, so say so again."""
+    def offer(self, target: CarryTarget, arrival: CarriedArrival, now_us: int) -> bool:
+        """Keep a message until it is next. False: it is stored already; acknowledge it again."""
         self.heard_us = now_us
         if target.first > self.expected:
-            for number in [n for n in self._early if n < target.first]:
-                self._drop(number)
+            for number in [n for n in self.early if n < target.first]:
+                self._bytes -= self.early.pop(number).size
             self.expected = target.first
         if target.number < self.expected:
             return False
-        size = len(arrival.attributes) + len(arrival.body)
         is_next = target.number == self.expected
-        has_room = self._bytes + size <= self._bounds.window_bytes
+        has_room = self._bytes + arrival.size <= self._bounds.window_bytes
         if (
             target.number < self.expected + self._bounds.window
-            and target.number not in self._early
+            and target.number not in self.early
             and (is_next or has_room)
         ):
-            self._early[target.number] = arrival
-            self._bytes += size
+            self.early[target.number] = arrival
+            self._bytes += arrival.size
         return True
 
-    @property
-    def turn(self) -> Arrival | None:
-        """The next message in order, if it is here."""
-        return self._early.get(self.expected)
-
     def accept(self) -> None:
-        """The one whose turn it is has been taken."""
-        self._drop(self.expected)
+        """The expected message was stored."""
+        self._bytes -= self.early.pop(self.expected).size
         self.expected += 1
 
-    def _drop(self, number: int) -> None:
-        arrival = self._early.pop(number)
-        self._bytes -= len(arrival.attributes) + len(arrival.body)
+
+_row_decoder = msgspec.msgpack.Decoder(tuple[str, str, int, int])
+
+
+class IncomingStreams:
+    """The streams from other brokers, by origin and epoch."""
+
+    def __init__(self, store: Store, bounds: Bounds) -> None:
+        self._store = store
+        self._bounds = bounds
+        self._streams: dict[tuple[str, str], IncomingStream] = {}
+        for key, value in store.scan(keys.INCOMING):
+            origin, epoch, number, heard_us = decoded(_row_decoder, key, value)
+            self._open(origin, epoch, number, heard_us)
+
+    def get(self, origin: str, epoch: str) -> IncomingStream:
+        """The stream; opens it if there is none."""
+        return self._streams.get((origin, epoch)) or self._open(origin, epoch, 0, 0)
+
+    def all(self) -> list[IncomingStream]:
+        return list(self._streams.values())
+
+    def _open(self, origin: str, epoch: str, number: int, heard_us: int) -> IncomingStream:
+        stream = IncomingStream(origin, epoch, self._bounds, number, heard_us)
+        self._streams[origin, epoch] = stream
+        return stream
+
+    def restore(self, origin: str, epoch: str, number: int, heard_us: int) -> IncomingStream | None:
+        """Take a number from a commit record. None: the row has it already."""
+        stream = self.get(origin, epoch)
+        if number <= stream.stored:
+            return None
+        stream.stored = number
+        stream.expected = number + 1
+        stream.heard_us = heard_us
+        return stream
+
+    def put(self, stream: IncomingStream) -> None:
+        row = (stream.origin, stream.epoch, stream.expected - 1, stream.heard_us)
+        self._store.put(_key(stream), encode(row))
+
+    def forget_epochs(self, now_us: int) -> None:
+        """Remove old epochs: an origin that lost its disk never uses its old epoch again."""
+        newest: dict[str, int] = {}
+        for stream in self._streams.values():
+            newest[stream.origin] = max(newest.get(stream.origin, 0), stream.heard_us)
+        over_us = now_us - self._bounds.publisher_us
+        for key, stream in list(self._streams.items()):
+            if stream.heard_us < min(newest[stream.origin], over_us):
+                del self._streams[key]
+                self._store.delete(_key(stream))
+
+
+def _key(stream: IncomingStream) -> str:
+    return keys.paired(keys.INCOMING, stream.origin, stream.epoch)

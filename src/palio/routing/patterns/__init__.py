@@ -1,14 +1,14 @@
 """Patterns: compound subscriptions over several messages.
 
 parse ──▶ Pattern ──▶ Monitor ──feed──▶ Compound, Compound, ...
-             └──plan──▶ Plan: what is delegated to which neighbour, and what is left for here
+             └──plan──▶ PatternPlan: what is delegated to which neighbour, and what is matched here
 """
 
 from palio.routing.patterns.language import parse
 from palio.routing.patterns.monitor import Assembler, Monitor, Sieve, matcher
 from palio.routing.patterns.packets import Assembled, Compound, Sieved, Task, Unwatch, Watch
 from palio.routing.patterns.pattern import And, Or, Part, Pattern, Then, Within
-from palio.routing.patterns.planning import Delegation, Plan, plan
+from palio.routing.patterns.planning import Delegation, PatternPlan, plan
 
 __all__ = [
     "And",
@@ -20,7 +20,7 @@ __all__ = [
     "Or",
     "Part",
     "Pattern",
-    "Plan",
+    "PatternPlan",
     "Sieve",
     "Sieved",
     "Task",

@@ -1,9 +1,9 @@
-"""The automaton of a pattern: for one key, what has been seen that can still matter.
+"""The automaton of a pattern: for one key, the messages that can still be part of a match.
 
-A match is seen as a span: from its first to its last message. One span is better than another when
-it lies inside it: it is complete sooner, it starts later, it is shorter, it leaves more room on both
-sides. So whatever a larger pattern can do with a span, it can do with a better one, and each state
-below gives only its *tight* spans, those with no other inside:
+A match is represented by its span, from its first to its last message. A span that lies inside
+another is better: it is complete sooner, starts later, and leaves more room on both sides. Whatever a
+larger pattern can do with a span, it can do with a better one. So each state below returns only its
+*tight* spans, those with no other inside:
 
     messages    a1  a2  b1  b2  a3  b3              a then b
     spans           └────┘       └───┘              tight: [a2 b1] [a3 b3]; not [a1 b1], [a2 b2]
@@ -15,10 +15,10 @@ below gives only its *tight* spans, those with no other inside:
     Either      `or`: whatever its choices give, the leftmost of equals
     Near        `within`: the spans that are short enough
 
-Always: the spans that a state gives end where they are given and start later each time, so one
-given before never lies around a later one; and a span that starts at s depends only on messages
-from s on. The second is why a state that forgot all before s, and one that did not, give the same
-spans from s on: what planning.py stands on.
+Invariants: each span that a state returns ends with the current message and starts later than the
+one before, so an earlier span never contains a later one; and a span that starts at s depends only on
+messages from s on. By the second, a state that has forgotten all before s returns the same spans from
+s on as one that has not; planning.py relies on it.
 
     Following      kept   [p0 p1 p2 ...]   left spans that may be the latest before a right span:
                                            one for each start that `right` has open, and two more
@@ -46,7 +46,7 @@ Stamp: TypeAlias = tuple[int, str, int]
 _FOREVER = 2**63
 
 
-class Span(NamedTuple):
+class MatchSpan(NamedTuple):
     """The messages of a match, in order."""
 
     start: Stamp
@@ -54,10 +54,10 @@ class Span(NamedTuple):
     messages: tuple[Publish, ...]
 
 
-class Event(NamedTuple):
-    """A message, or a compound from elsewhere, and the leaves that take it."""
+class LeafEvent(NamedTuple):
+    """A message, or a compound of a neighbour, and the leaves that match it."""
 
-    span: Span
+    span: MatchSpan
     leaves: frozenset[int]
 
 
@@ -65,32 +65,32 @@ def stamp(item: Publish) -> Stamp:
     return (item.time, item.publisher, item.number)
 
 
-def span_of(messages: tuple[Publish, ...]) -> Span:
+def span_of(messages: tuple[Publish, ...]) -> MatchSpan:
     """The span of messages that are in order."""
-    return Span(stamp(messages[0]), stamp(messages[-1]), messages)
+    return MatchSpan(stamp(messages[0]), stamp(messages[-1]), messages)
 
 
-def _hull(spans: Iterable[Span]) -> Span:
+def _hull(spans: Iterable[MatchSpan]) -> MatchSpan:
     return span_of(tuple(sorted((m for span in spans for m in span.messages), key=stamp)))
 
 
-class State(Protocol):
-    """One node of the pattern, for one key."""
+class PatternState(Protocol):
+    """The state of one node of the pattern, for one key."""
 
-    def feed(self, event: Event) -> Span | None:
-        """Take an event; the tight span that ends with it, if there is one."""
+    def feed(self, event: LeafEvent) -> MatchSpan | None:
+        """Process an event; returns the tight span that ends with it, if there is one."""
 
     def forget(self, now: int, floor: int) -> None:
         """Drop what started before `floor`, or is too long for a `within` at the time `now`."""
 
     def starts(self) -> list[int]:
-        """The times at which spans may have begun that are not complete."""
+        """The times at which incomplete spans may have started."""
 
-    def spans(self) -> list[Span]:
-        """All that is kept."""
+    def spans(self) -> list[MatchSpan]:
+        """All spans that are kept."""
 
     def dump(self) -> Any:
-        """What is kept, as plain values; `load` takes it back."""
+        """The state as plain values, for `load`."""
 
     def load(self, plain: Any) -> None: ...
 
@@ -99,7 +99,7 @@ class Leaf:
     def __init__(self, number: int) -> None:
         self.number = number
 
-    def feed(self, event: Event) -> Span | None:
+    def feed(self, event: LeafEvent) -> MatchSpan | None:
         return event.span if self.number in event.leaves else None
 
     def forget(self, now: int, floor: int) -> None:
@@ -108,7 +108,7 @@ class Leaf:
     def starts(self) -> list[int]:
         return []
 
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[MatchSpan]:
         return []
 
     def dump(self) -> None:
@@ -119,22 +119,22 @@ class Leaf:
 
 
 class Following:
-    def __init__(self, left: State, right: State) -> None:
+    def __init__(self, left: PatternState, right: PatternState) -> None:
         self.left, self.right = left, right
-        self.kept: list[Span] = []
+        self.kept: list[MatchSpan] = []
 
-    def feed(self, event: Event) -> Span | None:
+    def feed(self, event: LeafEvent) -> MatchSpan | None:
         left, right = self.left.feed(event), self.right.feed(event)
         if left is None and right is None:
             return None
-        found = None
+        span = None
         if right is not None and (at := self._before(right.start[0])) >= 0:
-            found = _hull((self.kept[at], right))
+            span = _hull((self.kept[at], right))
             del self.kept[: at + 1]  # what starts there or earlier would not be tight
         if left is not None:
             self.kept.append(left)
         self._prune(event.span.end[0])
-        return found
+        return span
 
     def _before(self, time: int) -> int:
         """The latest left span that ends strictly before that time; -1 for none."""
@@ -154,7 +154,7 @@ class Following:
     def starts(self) -> list[int]:
         return [span.start[0] for span in self.kept] + self.left.starts()
 
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[MatchSpan]:
         return self.kept + self.left.spans() + self.right.spans()
 
     def dump(self) -> Any:
@@ -167,19 +167,19 @@ class Following:
 
 
 class Together:
-    def __init__(self, components: list[State]) -> None:
+    def __init__(self, components: list[PatternState]) -> None:
         self.components = components
-        self.latest: list[Span | None] = [None] * len(components)
+        self.latest: list[MatchSpan | None] = [None] * len(components)
 
-    def feed(self, event: Event) -> Span | None:
+    def feed(self, event: LeafEvent) -> MatchSpan | None:
         given = [component.feed(event) for component in self.components]
         self.latest = [new or old for new, old in zip(given, self.latest, strict=True)]
         chosen = [span for span in self.latest if span is not None]
         if not any(given) or len(chosen) < len(self.latest):
             return None
-        found = _hull(chosen)
-        self.latest = [s if s and s.start > found.start else None for s in self.latest]
-        return found
+        hull = _hull(chosen)
+        self.latest = [s if s and s.start > hull.start else None for s in self.latest]
+        return hull
 
     def forget(self, now: int, floor: int) -> None:
         for component in self.components:
@@ -190,7 +190,7 @@ class Together:
         mine = [span.start[0] for span in self.latest if span is not None]
         return mine + [time for component in self.components for time in component.starts()]
 
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[MatchSpan]:
         mine = [span for span in self.latest if span is not None]
         return mine + [span for component in self.components for span in component.spans()]
 
@@ -212,9 +212,9 @@ class Distinct:
 
     def __init__(self, numbers: range) -> None:
         self.numbers = numbers
-        self.chosen: list[tuple[Span, frozenset[int]]] = []  # the latest first
+        self.chosen: list[tuple[MatchSpan, frozenset[int]]] = []  # the latest first
 
-    def feed(self, event: Event) -> Span | None:
+    def feed(self, event: LeafEvent) -> MatchSpan | None:
         fits = event.leaves.intersection(self.numbers)
         if not fits:
             return None
@@ -223,9 +223,9 @@ class Distinct:
         self.chosen = [(span, fits) for span, fits in candidates if _give(fits, taken, set())]
         if len(self.chosen) < len(self.numbers):
             return None
-        found = _hull(span for span, _ in self.chosen)
+        hull = _hull(span for span, _ in self.chosen)
         self.chosen.pop()  # a span from there on would not be tight
-        return found
+        return hull
 
     def forget(self, now: int, floor: int) -> None:
         self.chosen = [(span, fits) for span, fits in self.chosen if span.start[0] >= floor]
@@ -233,7 +233,7 @@ class Distinct:
     def starts(self) -> list[int]:
         return [span.start[0] for span, _ in self.chosen]
 
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[MatchSpan]:
         return [span for span, _ in self.chosen]
 
     def dump(self) -> Any:
@@ -254,17 +254,17 @@ def _give(fits: frozenset[int], taken: dict[int, frozenset[int]], tried: set[int
 
 
 class Either:
-    def __init__(self, choices: list[State]) -> None:
+    def __init__(self, choices: list[PatternState]) -> None:
         self.choices = choices
         self.last: Stamp | None = None  # where the span given last begins
 
-    def feed(self, event: Event) -> Span | None:
+    def feed(self, event: LeafEvent) -> MatchSpan | None:
         given = [span for choice in self.choices if (span := choice.feed(event)) is not None]
-        found = max(given, key=lambda span: span.start, default=None)  # the first of equals
-        if found is None or (self.last is not None and found.start <= self.last):
+        best = max(given, key=lambda span: span.start, default=None)  # the first of equals
+        if best is None or (self.last is not None and best.start <= self.last):
             return None
-        self.last = found.start
-        return found
+        self.last = best.start
+        return best
 
     def forget(self, now: int, floor: int) -> None:
         for choice in self.choices:
@@ -273,7 +273,7 @@ class Either:
     def starts(self) -> list[int]:
         return [time for choice in self.choices for time in choice.starts()]
 
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[MatchSpan]:
         return [span for choice in self.choices for span in choice.spans()]
 
     def dump(self) -> Any:
@@ -286,14 +286,14 @@ class Either:
 
 
 class Near:
-    def __init__(self, inner: State, micros: int) -> None:
+    def __init__(self, inner: PatternState, micros: int) -> None:
         self.inner, self.micros = inner, micros
 
-    def feed(self, event: Event) -> Span | None:
-        found = self.inner.feed(event)
-        if found is None or found.end[0] - found.start[0] > self.micros:
+    def feed(self, event: LeafEvent) -> MatchSpan | None:
+        span = self.inner.feed(event)
+        if span is None or span.end[0] - span.start[0] > self.micros:
             return None
-        return found
+        return span
 
     def forget(self, now: int, floor: int) -> None:
         self.inner.forget(now, max(floor, now - self.micros))
@@ -301,7 +301,7 @@ class Near:
     def starts(self) -> list[int]:
         return self.inner.starts()
 
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[MatchSpan]:
         return self.inner.spans()
 
     def dump(self) -> Any:
@@ -311,7 +311,7 @@ class Near:
         self.inner.load(plain)
 
 
-def build(node: Node, takes: list[Predicate | int]) -> State:
+def build(node: Node, takes: list[Predicate | int]) -> PatternState:
     """The automaton of a node. What its leaves take is added to `takes`: a predicate, or the
     number of a compound that is awaited; the leaf's number is the place there."""
     if isinstance(node, Within):
@@ -329,10 +329,10 @@ def build(node: Node, takes: list[Predicate | int]) -> State:
     return Leaf(len(takes) - 1)
 
 
-def _together(node: And, takes: list[Predicate | int]) -> State:
-    """Single messages may be wanted by several parts, and are chosen together; the rest is apart."""
+def _together(node: And, takes: list[Predicate | int]) -> PatternState:
+    """Parts of one message are assigned together, since a message may fit several; others are separate."""
     singles = [predicate for part in node.parts if (predicate := single(part)) is not None]
-    components: list[State] = []
+    components: list[PatternState] = []
     if len(singles) > 1:
         components.append(Distinct(range(len(takes), len(takes) + len(singles))))
         takes.extend(singles)
@@ -343,10 +343,10 @@ def _together(node: And, takes: list[Predicate | int]) -> State:
     return components[0] if len(components) == 1 else Together(components)
 
 
-def _plain(span: Span) -> list[list[Any]]:
+def _plain(span: MatchSpan) -> list[list[Any]]:
     return [[m.message.to_json(), m.publisher, m.number, m.time] for m in span.messages]
 
 
-def _span(plain: list[list[Any]]) -> Span:
+def _span(plain: list[list[Any]]) -> MatchSpan:
     messages = (Publish(Message.from_json(text), *rest) for text, *rest in plain)
     return span_of(tuple(messages))

@@ -63,7 +63,7 @@ def parse(text: str | Pattern) -> Pattern:
         raise LimitExceeded(
             f"the pattern has {len(text):,} characters, the limit is {language.TEXT_MAX:,}"
         )
-    reader = _Reader(text)
+    reader = _PatternReader(text)
     node = reader.chain(0)
     bounded = reader.bounded
     names = reader.same()
@@ -74,7 +74,7 @@ def parse(text: str | Pattern) -> Pattern:
     return Pattern(node, names)
 
 
-class _Reader:
+class _PatternReader:
     """A text and how far it has been read; `at` is always on a token or at the end."""
 
     def __init__(self, text: str) -> None:
@@ -90,10 +90,10 @@ class _Reader:
         word = self._word()
         if word not in _OPERATORS:
             return self.within(nodes[0])
-        while (found := self._word()) in _OPERATORS:
-            if found != word:
-                self.fail(f"`{word}` and `{found}` are mixed: put one of them in parentheses")
-            self._skip(self.at + len(found))
+        while (operator := self._word()) in _OPERATORS:
+            if operator != word:
+                self.fail(f"`{word}` and `{operator}` are mixed: put one of them in parentheses")
+            self._skip(self.at + len(operator))
             starts.append(self.at)
             nodes.append(self._unit(depth))
         flat = _OPERATORS[word]
@@ -128,20 +128,20 @@ class _Reader:
         self.parts += 1
         if self.parts > PARTS_MAX:
             raise LimitExceeded(f"the pattern has more than {PARTS_MAX} parts", self.text, opened)
-        found = _PREDICATE.match(self.text, opened + 1)
-        if found is None or self.text[found.end() : found.end() + 1] != "]":
-            stopped = opened if found is None else found.end()
+        match = _PREDICATE.match(self.text, opened + 1)
+        if match is None or self.text[match.end() : match.end() + 1] != "]":
+            stopped = opened if match is None else match.end()
             if stopped < len(self.text):
                 self.fail(f"this {self.text[stopped]} is not closed", stopped)
             self.fail("this bracket is not closed", opened)
-        if not found[0].strip():
+        if not match[0].strip():
             self.fail("the predicate is empty; [TRUE] selects every message", opened)
         try:
-            predicate = language.parse(found[0])
+            predicate = language.parse(match[0])
         except ParseError as error:
             at = opened + 1 + error.position
             raise type(error)(error.reason, self.text, at) from None
-        self._skip(found.end() + 1)
+        self._skip(match.end() + 1)
         return Part(predicate)
 
     def within(self, node: Node) -> Node:
@@ -169,12 +169,12 @@ class _Reader:
         names: list[str] = []
         self._skip(self.at + len("same"))
         while True:
-            found = _NAME.match(self.text, self.at)
-            if found is None:
+            match = _NAME.match(self.text, self.at)
+            if match is None:
                 self.fail("same takes the names of attributes; quote unusual ones with backticks")
-            name = found[0]
+            name = match[0]
             names.append(name[1:-1].replace("``", "`") if name[0] == "`" else name)
-            self._skip(found.end())
+            self._skip(match.end())
             if self.text[self.at : self.at + 1] != ",":
                 return tuple(names)
             self._skip(self.at + 1)
@@ -191,9 +191,9 @@ class _Reader:
         raise ParseError(reason, self.text, self.at if at is None else at)
 
     def _word(self) -> str:
-        found = _WORD.match(self.text, self.at)
-        return found[0].lower() if found else ""
+        match = _WORD.match(self.text, self.at)
+        return match[0].lower() if match else ""
 
     def _skip(self, to: int) -> None:
-        found = _SPACE.match(self.text, to)
-        self.at = found.end() if found else to
+        match = _SPACE.match(self.text, to)
+        self.at = match.end() if match else to

@@ -1,15 +1,15 @@
-"""Monitors: fed with messages in time, they say when a pattern has happened.
+"""Monitors: they are fed with messages in time, and report the matches of a pattern.
 
     Publish, Assembled ──▶ in order ──▶ by key ──▶ automaton ──▶ answer
                            lateness     same       (automaton.py)
-        Monitor      the whole pattern: a Compound for each match, and matching starts anew after it
-        Assembler    a part of a larger pattern: a Compound for each tight match; nothing is restarted,
-                     because only the monitor of the whole knows when
+        Monitor      the whole pattern: a Compound for each match, after which matching restarts
+        Assembler    a part of a larger pattern: a Compound for each tight match; it does not restart,
+                     because only the monitor of the whole pattern knows when
         Sieve        a part of a larger pattern: the messages that can be in a tight match of it
 
-There is no clock: time is what messages say, and what `expire` is told. Equal feeds give equal
-answers. What is dropped is counted. The state has a limit: for each key what the pattern bounds,
-and `keys_max` keys; beyond, the key that was quiet for longest is dropped.
+There is no clock: time comes from the messages and from `expire`. Equal input gives equal output.
+Dropped messages are counted. The state is bounded: for each key by the pattern, and by `keys_max`
+keys; beyond that, the key that was touched least recently is dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ from palio.errors import InvalidFile, InvalidPattern, InvalidValue
 from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
 from palio.model.values import NUMBERS, Value, type_of
-from palio.routing.patterns.automaton import Event, Span, Stamp, State, build, span_of
+from palio.routing.patterns.automaton import (
+    LeafEvent,
+    MatchSpan,
+    PatternState,
+    Stamp,
+    build,
+    span_of,
+)
 from palio.routing.patterns.language import parse
 from palio.routing.patterns.packets import Assembled, Compound, Task
 from palio.routing.patterns.pattern import Awaited, Pattern, leaves
@@ -38,28 +45,28 @@ Fed: TypeAlias = Publish | Assembled | tuple[Mapping[str, object], int]
 Out = TypeVar("Out")
 
 
-class Counters(msgspec.Struct):
-    """What became of the messages."""
+class PatternCounters(msgspec.Struct):
+    """How many messages were processed, by outcome."""
 
     fed: int = 0
     ignored: int = 0
-    """No part wants them, or they lack an attribute of `same`."""
+    """No part matches them, or they lack an attribute of `same`."""
     late: int = 0
-    """They came after their time had passed, and were dropped."""
+    """They arrived too late, and were dropped."""
     keys_dropped: int = 0
-    """Keys whose open instances were dropped because there were too many."""
+    """Keys that were dropped because there were more than `keys_max`."""
     matches: int = 0
 
 
 class _Instance:
-    """What is open for one key."""
+    """The incomplete matches of one key."""
 
     __slots__ = ("restarted", "state", "touched", "values")
 
-    def __init__(self, values: tuple[Value, ...], state: State) -> None:
+    def __init__(self, values: tuple[Value, ...], state: PatternState) -> None:
         self.values, self.state = values, state
         self.touched = 0
-        self.restarted: Stamp | None = None  # compounds that began before are void
+        self.restarted: Stamp | None = None  # compounds that start before it are dropped
 
 
 class Matcher(ABC, Generic[Out]):
@@ -74,15 +81,15 @@ class Matcher(ABC, Generic[Out]):
         held_max: int = HELD_MAX,
     ) -> None:
         """`lateness`: microseconds for which messages are held, to bring them into order; 0: they
-        come in order; None: they are held until `expire` says that the time is later.
+        come in order; None: they are held until `expire` releases them.
         `keys_max`: for how many values of `same` instances may be open at a time. `held_max`: how
-        many messages may be held; beyond, the oldest is taken early.
+        many messages may be held; beyond that, the oldest is processed early.
         """
         if (lateness or 0) < 0 or keys_max < 1 or held_max < 1:
             raise InvalidPattern("lateness is 0 or more microseconds, the limits are 1 or more")
         self.pattern = parse(pattern)
         self.lateness, self.keys_max, self.held_max = lateness, keys_max, held_max
-        self.counters = Counters()
+        self.counters = PatternCounters()
         self._takes: list[Predicate | int] = []
         build(self.pattern.node, self._takes)
         self._awaits = any(isinstance(leaf, Awaited) for leaf in leaves(self.pattern.node))
@@ -91,7 +98,7 @@ class Matcher(ABC, Generic[Out]):
         self._instances: dict[Key, _Instance] = {}  # the one touched last is last
 
     def __len__(self) -> int:
-        """For how many keys something is open."""
+        """The number of keys with incomplete matches."""
         return len(self._instances)
 
     def feed(self, item: Fed) -> list[Out]:
@@ -107,13 +114,13 @@ class Matcher(ABC, Generic[Out]):
         if self.lateness == 0:
             return self._take(item)
         heappush(self._held, (end, self.counters.fed, item))
-        if len(self._held) > self.held_max:  # from now on what is older is late
+        if len(self._held) > self.held_max:  # what is older is late from now on
             early = self._held[0][0][0] + (self.lateness or 0) + 1
             self._clock = early if self._clock is None else max(self._clock, early)
         return self._release()
 
     def expire(self, now: int) -> list[Out]:
-        """Say that the time is `now`: nothing older than `now - lateness` comes any more."""
+        """Advance the time to `now`: messages older than `now - lateness` are late from now on."""
         self._clock = now if self._clock is None else max(self._clock, now)
         answers = self._release()
         self._drop_expired(self._clock - (self.lateness or 0))
@@ -129,17 +136,17 @@ class Matcher(ABC, Generic[Out]):
 
     @property
     def release_at(self) -> int | None:
-        """The first time at which `expire` takes a message that is held; None: none is."""
+        """The first time at which `expire` releases a held message; None: none is held."""
         return self._held[0][0][0] + (self.lateness or 0) + 1 if self._held else None
 
     @property
     def floor(self) -> int | None:
-        """What is older than this comes too late; None: nothing does."""
+        """Messages older than this are late; None: no message is."""
         return None if self._clock is None else self._clock - (self.lateness or 0)
 
     @abstractmethod
-    def _answer(self, instance: _Instance, event: Event, found: Span | None) -> list[Out]:
-        """What to say when the automaton took an event."""
+    def _answer(self, instance: _Instance, event: LeafEvent, span: MatchSpan | None) -> list[Out]:
+        """The output after the automaton has processed an event."""
 
     def _late(self, item: Publish | Assembled) -> list[Out]:
         self.counters.late += 1
@@ -154,7 +161,7 @@ class Matcher(ABC, Generic[Out]):
         return answers
 
     def _drop_expired(self, now: int) -> None:
-        """Instances that were touched too long ago to be completed; the oldest come first."""
+        """Drop instances that can no longer be completed in time; the oldest are first."""
         micros = self.pattern.micros
         while micros is not None and self._instances:
             key, oldest = next(iter(self._instances.items()))
@@ -177,9 +184,9 @@ class Matcher(ABC, Generic[Out]):
             self._instances[key] = instance
             return []
         instance.state.forget(now, -(2**63))
-        found = instance.state.feed(event)
-        self.counters.matches += found is not None
-        answers = self._answer(instance, event, found)
+        span = instance.state.feed(event)
+        self.counters.matches += span is not None
+        answers = self._answer(instance, event, span)
         if instance.restarted is not None or instance.state.spans():
             self._instances[key] = instance
             if len(self._instances) > self.keys_max:
@@ -187,26 +194,26 @@ class Matcher(ABC, Generic[Out]):
                 self.counters.keys_dropped += 1
         return answers
 
-    def _event(self, item: Publish | Assembled) -> Event:
+    def _event(self, item: Publish | Assembled) -> LeafEvent:
         if isinstance(item, Assembled):
             wanted = [take == item.id for take in self._takes]
             span = span_of(item.compound.messages)
         else:
             wanted = [isinstance(t, Predicate) and t.matches(item.message) for t in self._takes]
             span = span_of((item,))
-        return Event(span, frozenset(i for i, wants in enumerate(wanted) if wants))
+        return LeafEvent(span, frozenset(i for i, wants in enumerate(wanted) if wants))
 
     def _begin(self, values: tuple[Value, ...]) -> _Instance:
         return _Instance(values, build(self.pattern.node, []))
 
-    def _compound(self, found: Span) -> Compound:
-        first = found.messages[0].message
-        return Compound(found.messages, tuple(first[name] for name in self.pattern.same))
+    def _compound(self, span: MatchSpan) -> Compound:
+        first = span.messages[0].message
+        return Compound(span.messages, tuple(first[name] for name in self.pattern.same))
 
     # ---- snapshots
 
     def snapshot(self) -> bytes:
-        """All that is open and counted; `restore` of a matcher of the same pattern takes it back."""
+        """The state and the counters, for `restore` of a matcher of the same pattern."""
         plain = {
             "pattern": str(self.pattern),
             "clock": self._clock,
@@ -225,7 +232,7 @@ class Matcher(ABC, Generic[Out]):
         return msgspec.json.encode(plain)
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot; whatever was open here is gone."""
+        """Replace the state by that of a snapshot."""
         try:
             plain = msgspec.json.decode(snapshot)
             if plain["pattern"] != str(self.pattern):
@@ -238,7 +245,7 @@ class Matcher(ABC, Generic[Out]):
 
     def _restore(self, plain: dict[str, Any]) -> None:
         self._clock = plain["clock"]
-        self.counters = msgspec.convert(plain["counters"], Counters)
+        self.counters = msgspec.convert(plain["counters"], PatternCounters)
         items = [(order, _unpacked(packed)) for order, packed in plain["held"]]
         self._held = [(_end(item), order, item) for order, item in items]
         heapify(self._held)
@@ -263,31 +270,37 @@ class Monitor(Matcher[Compound]):
     (('a',), 1000000, 3000000)
     """
 
-    def _answer(self, instance: _Instance, event: Event, found: Span | None) -> list[Compound]:
-        if found is None:
+    def _answer(
+        self, instance: _Instance, event: LeafEvent, span: MatchSpan | None
+    ) -> list[Compound]:
+        if span is None:
             return []
         instance.state = build(self.pattern.node, [])
         if self._awaits:
-            instance.restarted = found.end
-        return [self._compound(found)]
+            instance.restarted = span.end
+        return [self._compound(span)]
 
 
 class Assembler(Matcher[Compound]):
     """Matches a part of a larger pattern, for the monitor of that one."""
 
-    def _answer(self, instance: _Instance, event: Event, found: Span | None) -> list[Compound]:
-        return [] if found is None else [self._compound(found)]
+    def _answer(
+        self, instance: _Instance, event: LeafEvent, span: MatchSpan | None
+    ) -> list[Compound]:
+        return [] if span is None else [self._compound(span)]
 
 
 class Sieve(Matcher[Publish]):
     """Lets through the messages that can be in a tight match of a part of a larger pattern.
 
-    To let more through does no harm: what is late goes on to where the whole is matched.
+    More messages than needed do no harm: late ones go to the monitor of the whole pattern as well.
     """
 
-    def _answer(self, instance: _Instance, event: Event, found: Span | None) -> list[Publish]:
+    def _answer(
+        self, instance: _Instance, event: LeafEvent, span: MatchSpan | None
+    ) -> list[Publish]:
         end = event.span.end
-        holds = found is not None or any(span.end == end for span in instance.state.spans())
+        holds = span is not None or any(other.end == end for other in instance.state.spans())
         return [event.span.messages[-1]] if holds else []
 
     def _late(self, item: Publish | Assembled) -> list[Publish]:
@@ -296,7 +309,7 @@ class Sieve(Matcher[Publish]):
 
 
 def matcher(task: Task, pattern: Pattern, *, lateness: int | None = 0) -> Matcher[Any]:
-    """What does the task for a pattern."""
+    """The matcher that does a task for a pattern."""
     kinds: dict[Task, type[Matcher[Any]]] = {
         Task.WHOLE: Monitor,
         Task.ASSEMBLE: Assembler,
@@ -322,7 +335,7 @@ def _key(values: tuple[Value, ...]) -> Key:
     )
 
 
-def _is_void(span: Span, restarted: Stamp | None) -> bool:
+def _is_void(span: MatchSpan, restarted: Stamp | None) -> bool:
     return restarted is not None and span.start <= restarted
 
 

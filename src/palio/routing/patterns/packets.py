@@ -1,13 +1,13 @@
-"""What is said about patterns: by clients to their router, and by routers to each other.
+"""The packets of patterns: from clients to their router, and between routers.
 
-    who watches: a client, or a router             a router, nearer to the sources
+    the watcher: a client, or a router             a router, nearer to the sources
         Watch(id, pattern, task, lateness)  ─────▶
                                             ◀─────  Assembled(id, compound)     whole, assemble
                                             ◀─────  Sieved(id, publication)     sieve
         Unwatch(id)                         ─────▶
 
-A watch is named by whoever sends it, and lives until it is taken back or its sender leaves. To
-delegate a part of a pattern is to watch it at a neighbour; a client's watch is always `whole`.
+The sender of a watch chooses its id. The watch lasts until the sender removes it or leaves. A router
+delegates a part of a pattern by watching it at a neighbour; a client's watch is always `whole`.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Compound(msgspec.Struct, frozen=True, tag=True):
 
 
 class Watch(msgspec.Struct, frozen=True, tag=True):
-    """Tell me when this happens. The same id again, with something else, is a new watch."""
+    """Report the matches of this pattern. A different watch with the same id replaces it."""
 
     id: int
     pattern: Pattern
     task: Task = Task.WHOLE
     lateness: int | None = None
-    """For how many microseconds messages may be held to bring them into order; None: as the
-    router thinks best."""
+    """For how many microseconds messages may be held to bring them into order; None: the setting of
+    the router."""
 
     def __post_init__(self) -> None:
         if (self.lateness or 0) < 0:
@@ -67,20 +67,20 @@ class Watch(msgspec.Struct, frozen=True, tag=True):
 
 
 class Unwatch(msgspec.Struct, frozen=True, tag=True):
-    """I need that no more."""
+    """Remove this watch."""
 
     id: int
 
 
 class Assembled(msgspec.Struct, frozen=True, tag=True):
-    """It has happened: what came out of a watch."""
+    """A match of a watched pattern."""
 
     id: int
     compound: Compound
 
 
 class Sieved(msgspec.Struct, frozen=True, tag=True):
-    """A message that may matter to a watch; it is for the one who watches, and goes no further."""
+    """A message that may be in a match of a watched pattern. It is for the watcher only."""
 
     id: int
     publication: Publish

@@ -76,9 +76,9 @@ class And(msgspec.Struct, frozen=True, tag=True):
     def __post_init__(self) -> None:
         force_setattr(self, "parts", _flat(And, self.parts))
         _at_least_two("and", self.parts)
-        if found := clash(self.parts):
+        if clashing := clash(self.parts):
             raise InvalidPattern(
-                CLASH.format(*(node_text(self.parts[i], nested=True) for i in found))
+                CLASH.format(*(node_text(self.parts[i], nested=True) for i in clashing))
             )
 
 
@@ -166,9 +166,9 @@ def single(node: Node) -> Predicate | None:
     if isinstance(node, Within):
         return single(node.node)
     if isinstance(node, Or):
-        found = [single(choice) for choice in node.choices]
-        if all(predicate is not None for predicate in found):
-            return Predicate(tuple(f for predicate in found if predicate for f in predicate))
+        singles = [single(choice) for choice in node.choices]
+        if all(predicate is not None for predicate in singles):
+            return Predicate(tuple(f for predicate in singles if predicate for f in predicate))
     return None
 
 

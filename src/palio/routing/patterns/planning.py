@@ -1,27 +1,28 @@
-"""Factoring and delegation: which router does which part of a pattern (2000, 3.6).
+"""Factoring and delegation: which router matches which part of a pattern (2000, 3.6).
 
-    plan(pattern, providers) ──▶ Plan
-        delegations     sub-patterns, each to the one neighbour that all its parts come from
-        subscriptions   the other parts: plain subscriptions to each neighbour that has them
-        parts           the same, each once, and those that nobody has (yet)
+    plan(pattern, providers) ──▶ PatternPlan
+        delegations     sub-patterns, each to the one neighbour that provides all its parts
+        subscriptions   the other parts: plain subscriptions at each neighbour that provides them
+        parts           the same parts, each once, and those that nobody provides yet
         residual        what a monitor here matches, with Awaited(n) for the sub-pattern n;
-                        none when the whole is delegated
+                        None if the whole pattern is delegated
 
-A part comes from the peers with an advertisement that intersects its predicate. Sub-patterns of at
-least two messages whose parts all come from one neighbour, and only from there, are its to match:
+A peer provides a part if it has an advertisement that intersects the predicate of the part. A
+sub-pattern of at least two messages is delegated if one neighbour, and no other peer, provides all
+its parts:
 
-    as here    the root, with the task that it has here: the neighbour has all that we would have.
-    ASSEMBLE   nothing must come before it (it is in the first step of every `then` around it), and
-               no other part of the pattern may want its messages. Its tight spans come as compounds.
-    SIEVE      otherwise. The neighbour sends the messages of tight spans, and all is matched here.
+    same task  the whole pattern: the neighbour gets every message that this router would get.
+    ASSEMBLE   no step precedes it (it is in the first step of every `then` around it), and no other
+               part of the pattern matches its messages. Its tight spans arrive as compounds.
+    SIEVE      otherwise. The neighbour sends the messages of tight spans, and this router matches.
 
-Why the matches are the same. Let S be the sub-pattern. (1) What the monitor of the whole does
+Why the matches are the same. Let S be the sub-pattern. (1) What the monitor of the whole pattern does
 depends on S through its tight spans since the last match, and nothing else (automaton.py). (2) A
 span from s on is tight whatever was forgotten before s: any span inside it starts no earlier. So
 the tight spans since a match are those of an S that is never restarted and that start after that
 match: the Assembler gives those, and the monitor drops a compound that began before.
-(3) A compound comes when its last message does. For a `then` whose right side is S, the monitor
-would have to know then what ended before S began, long ago: hence "nothing must come before it".
+(3) A compound arrives with its last message. For a `then` whose right side is S, the monitor would
+need to know what had ended before S began, long before: hence "no step precedes it".
 For `and`, `or` and the left side of `then` only the order of ends matters, which is kept. No other
 part wants a message of S, so no message would be taken by two nodes in one step there and in two
 steps here. (4) A Sieve lets through every message of every tight span of S: when it comes, it is
@@ -68,7 +69,7 @@ from palio.routing.publication import Peer
 
 
 class Delegation(msgspec.Struct, frozen=True):
-    """A sub-pattern and who does what with it."""
+    """A sub-pattern, the neighbour that gets it, and its task there."""
 
     number: int
     peer: Peer
@@ -76,14 +77,14 @@ class Delegation(msgspec.Struct, frozen=True):
     pattern: Pattern
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """Who does what, so that all of a pattern is matched."""
+class PatternPlan(msgspec.Struct, frozen=True):
+    """How a pattern is divided between this router and its neighbours."""
 
     delegations: tuple[Delegation, ...] = ()
     subscriptions: tuple[tuple[Peer, Predicate], ...] = ()
     residual: Pattern | None = None
     parts: tuple[Predicate, ...] = ()
-    """The parts that are matched here, whether somebody has them now or not."""
+    """The parts that are matched here, whether a peer provides them now or not."""
 
 
 def plan(
@@ -91,33 +92,33 @@ def plan(
     providers: Mapping[Peer, Iterable[Advertisement]],
     routers: Collection[Peer] | None = None,
     task: Task = Task.WHOLE,
-) -> Plan:
+) -> PatternPlan:
     """How to match a pattern whose messages come from these peers.
 
-    `providers` are all peers, clients too, with what they advertise; `routers` are those among
-    them that can be given a sub-pattern (all, when it is None). `task` is what this router is to
-    do with the pattern: WHOLE for a subscriber's, or what was delegated to it; `matcher(task,
-    residual)` then does it. Depends on nothing but the arguments.
+    `providers` are all peers, including clients, with their advertisements; `routers` are those
+    among them that can take a sub-pattern (None: all). `task` is what this router does with the
+    pattern: WHOLE for a client, or the task that was delegated to it; `matcher(task, residual)`
+    does it. The result depends on the arguments only.
     """
     offers = {peer: tuple(advertisements) for peer, advertisements in providers.items()}
     able = set(offers if routers is None else routers)
     planner = _Planner(pattern, offers, able)
-    if (peer := planner.provider(pattern.node)) and single(pattern.node) is None:
-        return Plan((Delegation(0, peer, task, pattern),), (), None)
+    if (peer := planner.provider(pattern.node)) is not None and single(pattern.node) is None:
+        return PatternPlan((Delegation(0, peer, task, pattern),), (), None)
     node = planner.place(pattern.node, None, task is not Task.SIEVE)  # a sieve gives messages only
     residual = Pattern(node, pattern.same)
     parts = tuple(dict.fromkeys(part.predicate for part in planner.plain))
-    return Plan(tuple(planner.delegations), planner.subscriptions(), residual, parts)
+    return PatternPlan(tuple(planner.delegations), planner.subscriptions(), residual, parts)
 
 
-def here(pattern: Pattern) -> Plan:
-    """All is matched here, wherever its parts come from."""
+def here(pattern: Pattern) -> PatternPlan:
+    """The plan that delegates nothing."""
     parts = (leaf.predicate for leaf in leaves(pattern.node) if isinstance(leaf, Part))
-    return Plan(residual=pattern, parts=tuple(dict.fromkeys(parts)))
+    return PatternPlan(residual=pattern, parts=tuple(dict.fromkeys(parts)))
 
 
 class _Planner:
-    """Walks down a pattern, and collects what is delegated and what is subscribed to."""
+    """Walks down a pattern and collects delegations and subscriptions."""
 
     def __init__(
         self, pattern: Pattern, offers: dict[Peer, tuple[Advertisement, ...]], able: set[Peer]
@@ -135,22 +136,22 @@ class _Planner:
                 ]
 
     def provider(self, *nodes: Node) -> Peer | None:
-        """The one router from which all parts of these nodes come."""
-        found: set[Peer] = set()
+        """The router that is the only provider of all parts of these nodes, if there is one."""
+        providers: set[Peer] = set()
         for leaf in (leaf for node in nodes for leaf in leaves(node)):
             if not isinstance(leaf, Part) or len(self.sources[leaf]) != 1:
                 return None
-            found.update(self.sources[leaf])
-        return found.pop() if len(found) == 1 and found <= self.able else None
+            providers.update(self.sources[leaf])
+        return providers.pop() if len(providers) == 1 and providers <= self.able else None
 
     def subscriptions(self) -> tuple[tuple[Peer, Predicate], ...]:
         wanted = ((peer, part.predicate) for part in self.plain for peer in self.sources[part])
         return tuple(dict.fromkeys(wanted))
 
     def place(self, node: Node, micros: int | None, first: bool) -> Node:
-        """What of a node is left for here. `micros`: the tightest `within` around it; `first`:
-        nothing must come before it."""
-        if single(node) is None and (peer := self.provider(node)):
+        """The part of a node that is matched here. `micros`: the tightest `within` around it;
+        `first`: no step precedes it."""
+        if single(node) is None and (peer := self.provider(node)) is not None:
             placed = self._delegate(peer, node, micros, first)
             if placed is not None:
                 return placed
@@ -190,7 +191,7 @@ class _Planner:
         return runs
 
     def _delegate(self, peer: Peer, node: Node, micros: int | None, first: bool) -> Node | None:
-        """Give a node to a peer; what is left of it here. None: nothing would be saved."""
+        """Delegate a node to a peer; returns what is matched here instead. None: it would save nothing."""
         alone = first and not self._wanted_elsewhere(node)
         if not alone and not _has_order(node):
             return None
@@ -202,11 +203,11 @@ class _Planner:
         return Awaited(number) if alone else node
 
     def _wanted_elsewhere(self, node: Node) -> bool:
-        """May a part of the pattern beside this node want a message of it?"""
+        """Whether a part of the pattern outside this node may match a message of it."""
         others = Counter(leaves(self.pattern.node)) - Counter(leaves(node))
         return any(overlap(node, other) for other in others)
 
 
 def _has_order(node: Node) -> bool:
-    """Without a `then` every message is the latest of its part, and a sieve holds nothing back."""
+    """Whether a sieve saves anything: without a `then` every message passes it."""
     return isinstance(node, Then) or any(map(_has_order, children(node)))

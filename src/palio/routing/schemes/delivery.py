@@ -129,13 +129,13 @@ def packets_min(net: Topology, source: Node, wanted: frozenset[Node]) -> int:
         while needed:
             last = max(needed, key=rank.__getitem__)
             needed, added = needed - {last}, added + 1
-            givers = net.towards(source, last)
-            if source in givers or not needed.isdisjoint(givers):
+            upstream = net.towards(source, last)
+            if source in upstream or not needed.isdisjoint(upstream):
                 continue
-            if len(givers) > 1:
-                added += min(search(needed | {giver}, depth + 1) for giver in givers)
+            if len(upstream) > 1:
+                added += min(search(needed | {parent}, depth + 1) for parent in upstream)
                 break
-            needed |= {givers[0]}
+            needed |= {upstream[0]}
         fewest[key] = added
         return added
 

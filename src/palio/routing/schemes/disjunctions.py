@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from palio.model.boxes import box, box_covers
 from palio.model.cover_index import CoverIndex
-from palio.model.covering import box, box_covers
 from palio.model.predicate import Filter, Predicate
 from palio.model.reduction import reduce
 from palio.routing.schemes.memory import Amount, filter_bits

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from palio.errors import InvalidTopology
 from palio.model.message import Message
+from palio.routing.schemes.hops import partition, unicast_hops
 from palio.routing.schemes.memory import Amount, drp_bits, identifier_bits
 from palio.routing.schemes.scheme import Scheme
 from palio.routing.trees import Node
@@ -32,7 +33,7 @@ class DRP(Scheme):
     def __init__(self, *arguments: Any, unicast: Unicast | None = None, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._given = unicast
-        self._next: dict[Node, list[int]] = {}
+        self._next: dict[Node, dict[Node, Node]] = {}
 
     def init(self, v: Node, message: Message) -> Partition:
         return self._partition(v, self.interests.matching(message))
@@ -47,16 +48,16 @@ class DRP(Scheme):
 
     def _partition(self, u: Node, receivers: Iterable[Node]) -> Partition:
         """H_W at u."""
-        found: dict[Node, set[Node]] = {}
-        for w in receivers:
-            if w != u:
-                found.setdefault(self.unicast(u, w), set()).add(w)
+        others = [w for w in receivers if w != u]
+        found = partition(others, {w: self.unicast(u, w) for w in others})
         return {hop: frozenset(found[hop]) for hop in sorted(found)}
 
     def unicast(self, u: Node, w: Node) -> Node:
-        """The neighbour to whom u hands what is for w."""
+        """The neighbour of u that is next on the path to w."""
         if self._given is None:
-            return self.net.nodes[self._next_hops(u)[self.net.number(w)]]
+            if u not in self._next:
+                self._next[u] = unicast_hops(self.net, u)
+            return self._next[u][w]
         hop = self._given(u, w)
         if hop not in self.net.neighbours(u):
             raise InvalidTopology(
@@ -64,17 +65,6 @@ class DRP(Scheme):
                 f"there are {', '.join(map(repr, self.net.neighbours(u)))}"
             )
         return hop
-
-    def _next_hops(self, u: Node) -> list[int]:
-        """unicast_u by numbers: the child of u in T_u above each node."""
-        hops = self._next.get(u)
-        if hops is None:
-            tree = self.net.tree(u)
-            hops = self._next[u] = [-1] * len(self.net)
-            for x in tree.order[1:]:
-                parent = tree.parents[x]
-                hops[x] = x if parent == tree.root else hops[parent]
-        return hops
 
     def stored(self) -> dict[Node, Amount]:
         bits = identifier_bits(len(self.net))

@@ -17,9 +17,10 @@ from typing import Any
 
 from palio.model.message import Message
 from palio.model.predicate import Predicate
+from palio.routing.schemes.hops import IndistinguishableHops
 from palio.routing.schemes.memory import Amount, identifier_bits, ips_tree_bits
 from palio.routing.schemes.scheme import Hops, Scheme
-from palio.routing.schemes.sources import Entries, SourceClasses
+from palio.routing.schemes.sources import Entries
 from palio.routing.trees import Node
 
 _TABLES = 1 << 16
@@ -30,14 +31,15 @@ class IPS(Scheme):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._classes = SourceClasses(self.net)
+        self._hops = IndistinguishableHops(self.net)
+        self._classes = self._hops.classes
         self._table = lru_cache(_TABLES)(self._compiled)
 
     def init(self, v: Node, message: Message) -> Node:
         return v
 
     def hdr(self, u: Node, header: Node) -> Node:
-        return u if self._is_rewritten(self.net.number(u), self.net.number(header)) else header
+        return self.net.nodes[self._hops.header(self.net.number(u), self.net.number(header))]
 
     def fwd(self, u: Node, header: Node, message: Message) -> list[Node]:
         entries = self._behind(self.net.number(u), self.net.number(header))
@@ -71,7 +73,7 @@ class IPS(Scheme):
     def _behind(self, u: int, header: int) -> Entries:
         """The next hops of u for this header with the receivers behind each."""
         receivers = self._disjunctions.receivers
-        entries = self._classes.entries[u][self._classes.label[u, header]]
+        entries = self._hops.entries(u, header)
         return tuple([(w, mask & receivers) for w, mask in entries if mask & receivers])
 
     def _compiled(self, entries: Entries) -> Hops:

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from palio.model.message import Message
 from palio.model.predicate import Predicate
+from palio.routing.schemes.hops import PerInterfaceHops
 from palio.routing.schemes.memory import Amount, identifier_bits, pif_bits
 from palio.routing.schemes.scheme import Hops, Scheme
 from palio.routing.trees import Node
@@ -39,14 +40,12 @@ class PIF(Scheme):
     @cached_property
     def _behind(self) -> list[dict[int, int]]:
         """For each u and w the receivers in T_v/(u, w) of any sender v."""
-        found: list[dict[int, int]] = [{} for _ in self.net.nodes]
-        for tree in self.net.trees(self.senders):
-            for x in tree.order[1:]:
-                behind = found[tree.parents[x]]
-                mask = tree.masks[x] & self._disjunctions.receivers
-                if mask:
-                    behind[x] = behind.get(x, 0) | mask
-        return found
+        receivers = self._disjunctions.receivers
+        hops = PerInterfaceHops(self.net, self.senders)
+        return [
+            {w: mask & receivers for w, mask in own.items() if mask & receivers}
+            for own in hops.behind
+        ]
 
     @cached_property
     def _tables(self) -> dict[Node, Hops]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from palio.model.message import Message
 from palio.model.predicate import Predicate
+from palio.routing.schemes.hops import PerSourceHops
 from palio.routing.schemes.memory import Amount, psf_bits
 from palio.routing.schemes.scheme import Hops, Scheme
 from palio.routing.trees import Node
@@ -26,6 +27,7 @@ class PSF(Scheme):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._hops = PerSourceHops(self.net)
         self._table = lru_cache(_TABLES)(self._compiled)
 
     def init(self, v: Node, message: Message) -> Node:
@@ -45,10 +47,9 @@ class PSF(Scheme):
 
     def entries(self, u: Node, v: Node) -> Hops:
         """F_u(v, ·), compiled; sources with the same sets behind the same links share it."""
-        tree = self.net.tree(v)
-        children = tree.children_of[self.net.number(u)]
-        behind = ((w, self._behind(tree.masks[w])) for w in children)
-        return self._table(tuple(entry for entry in behind if entry[1]))
+        entries = self._hops.entries(self.net.number(u), self.net.number(v))
+        behind = [(w, self._behind(mask)) for w, mask in entries]
+        return self._table(tuple([entry for entry in behind if entry[1]]))
 
     def stored(self) -> dict[Node, Amount]:
         nodes: defaultdict[Node, Amount] = defaultdict(Amount)

@@ -1,1 +1,1 @@
-"""Whole brokers in one process: the real core and real sessions on simulated wires and disks."""
+"""Whole brokers in one process: shipped cores and client sessions on simulated connections."""

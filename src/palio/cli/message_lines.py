@@ -1,0 +1,44 @@
+"""Received messages as lines of text or of JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from palio.net.client.notes import ReceivedMessage
+
+
+def line_of(note: ReceivedMessage | list[Any], as_json: bool) -> str:
+    """A message, or the messages that match a pattern, on one line."""
+    if isinstance(note, list):
+        if not as_json:
+            return "  ".join(part.json.decode() for part in note)
+        return json.dumps({"messages": [fields_of(part) for part in note]}, ensure_ascii=False)
+    if as_json:
+        return json.dumps(fields_of(note), ensure_ascii=False)
+    body = f"  ({len(note.body):,} bytes)" if note.body else ""
+    return note.json.decode() + body
+
+
+def fields_of(note: ReceivedMessage) -> dict[str, object]:
+    """A message as a JSON object."""
+    fields: dict[str, object] = {
+        "attributes": json.loads(note.json),
+        "publisher": note.publisher,
+        "number": note.number,
+        "time": note.time.isoformat().replace("+00:00", "Z"),
+    }
+    if note.position:
+        fields |= {"position": note.position, "again": note.again}
+    if note.body:
+        fields |= _body_fields(note.body)
+    return fields
+
+
+def _body_fields(body: bytes) -> dict[str, object]:
+    try:
+        return {"body": body.decode()}
+    except UnicodeDecodeError:
+        return {"body_base64": base64.b64encode(body).decode()}

@@ -1,0 +1,158 @@
+"""Publishers on the command line: publish, advertise."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from palio.cli.application import app
+from palio.cli.connection import ConnectionOptions, with_connection
+from palio.cli.feedback import say
+from palio.cli.running import INTERRUPTED, run
+from palio.cli.standard_input import input_lines
+from palio.errors import InvalidValue, PalioError
+
+if TYPE_CHECKING:
+    from palio.model.message import Message
+    from palio.net.client import Client
+
+_TOLD_S = 1.0  # between two lines about progress
+
+
+@app.command()
+@with_connection
+def publish(
+    attributes: Annotated[
+        list[str] | None, typer.Argument(help="name=value, such as price=450 dest=MXP.")
+    ] = None,
+    as_json: Annotated[
+        str | None, typer.Option("--json", help="The attributes as a JSON object.")
+    ] = None,
+    body: Annotated[str | None, typer.Option(help="The file of its body; - is stdin.")] = None,
+    best_effort: Annotated[
+        bool, typer.Option(help="Faster, and may be lost: not stored, not acknowledged.")
+    ] = False,
+    name: Annotated[
+        str | None, typer.Option(help="Under which numbers go on; else a new one each time.")
+    ] = None,
+    *,
+    connection: ConnectionOptions,
+) -> None:
+    """Publish a message; or, without attributes, each JSON line of standard input.
+
+    A message is stored at the broker when this returns, unless it is --best-effort.
+    """
+    if as_json is None and not attributes:
+        if body is not None:
+            raise PalioError("--body belongs to one message: give its attributes, or --json")
+        if sys.stdin.isatty():
+            raise PalioError(
+                "what is to be published? Give attributes (price=450 dest=MXP), --json '{...}', "
+                "or JSON lines on standard input"
+            )
+        run(_publish_lines(connection.client(name), not best_effort), INTERRUPTED)
+        return
+    message, content = _message(attributes or [], as_json), _content(body)
+    run(_publish_one(connection.client(name), message, content, not best_effort), INTERRUPTED)
+
+
+def _message(words: list[str], text: str | None) -> Message:
+    from palio.cli.assignments import message_of
+    from palio.model.message import Message
+
+    if text is None:
+        return message_of(words)
+    if words:
+        raise PalioError("give attributes or --json, not both")
+    try:
+        return Message.from_json(text)
+    except PalioError as error:
+        raise PalioError(f"--json: {error}") from None
+
+
+def _content(body: str | None) -> bytes:
+    if body is None:
+        return b""
+    if body == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(body).read_bytes()
+    except OSError as error:
+        raise PalioError(f"--body: {body} cannot be read: {error.strerror}") from None
+
+
+async def _publish_one(client: Client, message: Message, body: bytes, durable: bool) -> None:
+    async with client:
+        number = await client.publish(message, body, durable=durable)
+        deed = "stored by" if durable else "sent to"
+        say(f"palio: {deed} {client.broker} as number {number} of {client.identity}/{client.name}")
+
+
+async def _publish_lines(client: Client, durable: bool) -> None:
+    async with client:
+        lines = _InputMessages()
+        try:
+            await client.publish_many(lines.messages(), durable=durable)
+        finally:
+            sent = lines.count - client.unacknowledged
+            lines.tell(f"{sent:,} messages {'stored by' if durable else 'sent to'} {client.broker}")
+
+
+class _InputMessages:
+    """Messages on standard input, and how many there were."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._began = self._told = time.monotonic()
+
+    async def messages(self) -> AsyncIterator[Message]:
+        from palio.model.message import Message
+
+        number = 0
+        async for line in input_lines():
+            number += 1
+            if not line.strip():
+                continue
+            try:
+                message = Message.from_json(line)
+            except PalioError as error:
+                raise InvalidValue(f"standard input, line {number}: {error}") from None
+            yield message
+            self.count += 1
+            if time.monotonic() - self._told > _TOLD_S:
+                self._told = time.monotonic()
+                self.tell(f"{self.count:,} messages")
+
+    def tell(self, what: str) -> None:
+        seconds = time.monotonic() - self._began
+        say(f"palio: {what} in {seconds:,.1f} s, {self.count / max(seconds, 1e-9):,.0f}/s")
+
+
+@app.command()
+@with_connection
+def advertise(
+    constraints: Annotated[
+        list[str], typer.Argument(help='What you publish: "price > 0" "dest IS NOT NULL".')
+    ],
+    *,
+    connection: ConnectionOptions,
+) -> None:
+    """Say what you publish, until Ctrl-C takes it back.
+
+    Several constraints on one name are alternatives. It matters where brokers route by forwarding
+    with advertisements: there, subscriptions go only to where something matching is advertised.
+    """
+
+    async def stay() -> None:
+        async with connection.client() as client:
+            await client.advertise(*constraints)
+            say(f"palio: advertised at {client.broker} until Ctrl-C")
+            await asyncio.get_running_loop().create_future()
+
+    run(stay())

@@ -1,0 +1,117 @@
+"""Subscribers on the command line: subscribe."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from palio.cli.application import app
+from palio.cli.connection import ConnectionOptions, with_connection
+from palio.cli.feedback import say
+from palio.cli.message_lines import line_of
+from palio.cli.running import run
+from palio.errors import PalioError
+
+if TYPE_CHECKING:
+    from palio.net.client import PatternSubscription, Subscription
+
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|min|h|d)")
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
+_FULL = ("block", "drop", "end")
+
+
+@app.command()
+@with_connection
+def subscribe(
+    predicate: Annotated[
+        str | None, typer.Argument(help="What you want, such as \"price < 500 AND dest = 'MXP'\".")
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(help='Several messages: "\\[x = 1] then \\[x = 2] within 10 seconds".'),
+    ] = None,
+    durable: Annotated[
+        str | None, typer.Option(help="A name: the broker keeps what comes while you are away.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Durable: also from then on: 2026-01-31T10:00:00Z, or 10min.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Each message goes to one of those with this group.")
+    ] = None,
+    full: Annotated[
+        str | None, typer.Option(help=f"Durable, when too many wait: {', '.join(_FULL)}.")
+    ] = None,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="End the durable subscription for good, and stop.")
+    ] = False,
+    count: Annotated[int | None, typer.Option(min=1, help="Stop after so many.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    *,
+    connection: ConnectionOptions,
+) -> None:
+    """Print the messages that a predicate selects, until Ctrl-C.
+
+    A message of a durable subscription is acknowledged after it is printed.
+    """
+    if (predicate is None) == (pattern is None):
+        raise PalioError("palio subscribe takes a predicate, or --pattern")
+    if pattern is not None and (durable or since or group or full):
+        raise PalioError("a pattern is watched while you are there: no --durable, --since, --group")
+    if full is not None and full not in _FULL:
+        raise PalioError(f"--full is one of {', '.join(_FULL)}, not {full!r}")
+    if forget and durable is None:
+        raise PalioError("--forget ends a durable subscription: name it with --durable")
+    begin = None if since is None else _instant(since)
+
+    async def receive() -> None:
+        async with connection.client() as client:
+            subscription: Subscription | PatternSubscription
+            if predicate is None:
+                subscription = client.watch(pattern or "")
+            else:
+                subscription = client.subscribe(
+                    predicate, durable=durable, since=begin, group=group, full=full
+                )
+            async with subscription:
+                if forget:
+                    await subscription.close(forget=True)
+                    say(f"palio: {durable} is forgotten by {client.broker}")
+                    return
+                say(f"palio: subscribed at {client.broker}")
+                await _print_all(subscription, count, as_json)
+
+    run(receive())
+
+
+async def _print_all(
+    subscription: Subscription | PatternSubscription, count: int | None, as_json: bool
+) -> None:
+    left = count
+    while left is None or left > 0:
+        notes = await subscription.many(1000 if left is None else min(left, 1000))
+        if not notes:
+            return
+        for note in notes:
+            print(line_of(note, as_json))
+        sys.stdout.flush()
+        for note in notes:
+            if not isinstance(note, list):
+                await note.ack()
+        if left is not None:
+            left -= len(notes)
+
+
+def _instant(text: str) -> datetime:
+    from palio.model.values import parse_instant
+
+    if (duration := _DURATION.fullmatch(text.strip())) is not None:
+        return datetime.now(UTC) - timedelta(seconds=float(duration[1]) * _SECONDS[duration[2]])
+    try:
+        return parse_instant(text)
+    except PalioError as error:
+        raise PalioError(f"--since: {error}, or how long ago: 30 s, 10 min, 2 h, 1 d") from None

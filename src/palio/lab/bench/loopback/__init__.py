@@ -1,0 +1,1 @@
+"""Contestants of the broker benchmark on loopback: processes, connections, source and sinks."""

@@ -1,0 +1,1 @@
+"""The experiments, one small file each: SETTINGS, points, run, plot (see `experiment.py`)."""

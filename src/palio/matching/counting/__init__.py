@@ -1,0 +1,1 @@
+"""The papers' engine: filters are counted down, constraint by constraint."""

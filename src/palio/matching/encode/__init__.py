@@ -1,0 +1,1 @@
+"""Messages and predicates as the numbers that kernels read."""

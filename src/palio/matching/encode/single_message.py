@@ -1,0 +1,65 @@
+"""One message as words: heads and values, doubles and strings, for the kernel of single messages.
+
+A mapping of plain values becomes no `Message`: values are checked as they are packed, with the
+errors that `Message` gives. `pivot/single_kernels.py` draws the words.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from palio.matching.encode import codes
+from palio.model.values import INT_MAX, INT_MIN, as_name, as_value, instant_micros
+
+_PLAIN = frozenset((str, int, float))
+
+
+@lru_cache(maxsize=1024)
+def packing(ints: int, doubles: int) -> struct.Struct:
+    """How so many ints and doubles are written as words."""
+    return struct.Struct(f"={ints}q{doubles}d")
+
+
+def flattened(
+    heads: Mapping[str, int], message: Mapping[str, Any]
+) -> tuple[list[int], list[float], list[bytes]]:
+    """Heads and values, doubles and strings of the attributes whose names the table knows."""
+    flat: list[int] = []
+    doubles: list[float] = []
+    texts: list[bytes] = []
+    for name, value in message.items():
+        if value is None:
+            continue
+        head = heads.get(name)
+        kind = type(value)
+        if head is None:
+            as_name(name)
+            as_value(name, value)
+            continue
+        if kind not in _PLAIN:
+            value = as_value(name, value)
+            kind = type(value)
+        if kind is str:
+            try:
+                text = value.encode()
+            except UnicodeEncodeError:
+                as_value(name, value)  # says which attribute it is
+                raise
+            texts.append(text)
+            flat += (head | codes.STRING, len(text))
+        elif kind is float:
+            flat += (head | codes.FLOAT, len(doubles))
+            doubles.append(value)
+        elif kind is datetime:
+            flat += (head | codes.TIME, instant_micros(value))
+        elif kind is bool:
+            flat += (head | codes.BOOL, value)
+        else:
+            if not INT_MIN <= value <= INT_MAX:
+                as_value(name, value)  # says so
+            flat += (head | codes.INT, value)
+    return flat, doubles, texts

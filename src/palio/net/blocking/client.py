@@ -1,0 +1,150 @@
+"""The client for threads: each call runs in the event loop of the asynchronous client.
+
+Its methods are those of `Client`, without `async`; the documentation there holds here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from types import TracebackType
+from typing import Self
+
+from palio.model.advertisement import Advertisement
+from palio.model.predicate import Constraint, Predicate
+from palio.net.blocking.loop_thread import LoopThread
+from palio.net.blocking.subscription import BlockingPatternSubscription, BlockingSubscription
+from palio.net.client.client import CREDIT, Client
+from palio.net.client.publishing import Attributes, Outgoing
+from palio.net.client.subscription import PatternSubscription, Subscription
+from palio.protocol.wire.control import Explained, Place
+from palio.routing.patterns.pattern import Pattern
+
+
+class BlockingClient:
+    """A client of one broker. `connect` makes it; `Client` documents the methods in full."""
+
+    def __init__(self, client: Client, loop: LoopThread) -> None:
+        self._client = client
+        self._loop = loop
+
+    @property
+    def name(self) -> str:
+        return self._client.name
+
+    @property
+    def broker(self) -> str:
+        return self._client.broker
+
+    @property
+    def identity(self) -> str:
+        return self._client.identity
+
+    @property
+    def is_connected(self) -> bool:
+        return self._client.is_connected
+
+    @property
+    def unacknowledged(self) -> int:
+        return self._client.unacknowledged
+
+    @property
+    def rejected(self) -> int:
+        return self._client.rejected
+
+    @property
+    def quenched(self) -> int:
+        return self._client.quenched
+
+    def close(self) -> None:
+        """Wait for at most `max_wait` until all durable messages are stored, then leave."""
+        self.__exit__(None, None, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._loop.is_alive:
+            return
+        try:
+            self._loop.call(self._client.__aexit__(kind, error, trace))
+        finally:
+            self._loop.stop()
+
+    def publish(
+        self, attributes: Attributes, body: bytes = b"", *, durable: bool = True
+    ) -> int | None:
+        """Publish a message. Returns its number; None: nobody wants it (see `quench`)."""
+        return self._loop.call(self._client.publish(attributes, body, durable=durable))
+
+    def publish_many(self, messages: Iterable[Outgoing], *, durable: bool = True) -> int:
+        """Publish messages, or pairs of message and body, with one wait at the end.
+
+        The iterable is read in the thread of the event loop.
+        """
+        return self._loop.call(self._client.publish_many(messages, durable=durable))
+
+    def quench(self, on: bool = True) -> None:
+        """From now on, do not send messages that nobody wants (or send everything again)."""
+        self._loop.call(self._client.quench(on))
+
+    def subscribe(
+        self,
+        predicate: str | Predicate,
+        *,
+        durable: str | None = None,
+        since: datetime | int | None = None,
+        group: str | None = None,
+        credit: int = CREDIT,
+        full: str | None = None,
+        timeout: float | None = None,
+    ) -> BlockingSubscription:
+        """Notes of the messages that a predicate selects; the broker has accepted it on return.
+
+        With a timeout, the iteration ends after that many seconds of silence.
+        """
+
+        async def begin() -> Subscription:
+            return await self._client.subscribe(
+                predicate, durable=durable, since=since, group=group, credit=credit, full=full
+            ).__aenter__()
+
+        return BlockingSubscription(self._loop.call(begin()), self._loop, timeout)
+
+    def watch(
+        self, pattern: str | Pattern, *, credit: int = CREDIT, timeout: float | None = None
+    ) -> BlockingPatternSubscription:
+        """Compounds of a pattern: lists of notes without a body."""
+
+        async def begin() -> PatternSubscription:
+            return await self._client.watch(pattern, credit=credit).__aenter__()
+
+        return BlockingPatternSubscription(self._loop.call(begin()), self._loop, timeout)
+
+    def advertise(self, *constraints: str | Constraint | Advertisement) -> int:
+        """Declare what this client publishes. Returns an id for `unadvertise`."""
+        return self._loop.call(self._client.advertise(*constraints))
+
+    def unadvertise(self, id: int) -> None:
+        """Withdraw an advertisement."""
+        self._loop.call(self._client.unadvertise(id))
+
+    def explain(self, message: Attributes, subscription: str = "") -> Explained:
+        """Where the message would go if it were published here, hop by hop, and why."""
+        return self._loop.call(self._client.explain(message, subscription))
+
+    def topology(self) -> tuple[Place, ...]:
+        """The network as the broker sees it."""
+        return self._loop.call(self._client.topology())
+
+    def forget(self, broker: str) -> None:
+        """Declare that a broker that is away will never come back. For operators."""
+        self._loop.call(self._client.forget(broker))
+
+    def __repr__(self) -> str:
+        return repr(self._client)

@@ -1,0 +1,294 @@
+"""The host of a broker: connects the core, which decides, to sockets, a store and a clock.
+
+    connections ─▶ core.open, receive, close ─┐                     ┌─▶ one write for each link
+    wake timer  ─▶ core.wake ─────────────────┼─(once a turn) take ─┼─▶ closes
+    group commit ─▶ core.committed ───────────┘                     └─▶ group commit
+
+The host calls the core for each event. Once in each turn of the event loop it takes the effects and
+carries them out (`_turn`).
+
+What always holds. Memory is bounded: connections close one that stays congested, and while too much
+waits for its commit, the host stops reading and tells the core. It calls `committed` only after the commit. A
+full disk, a database that is away or a lease that could not be renewed ends all connections and
+refuses new ones until that is over; nothing is dropped. Any other failure of the store or the core
+ends the broker as a crash would: what was not committed was not acknowledged, so a restart goes on
+from a sound state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from palio.errors import InvalidFile, PalioError
+from palio.net.broker.clock import BrokerClock
+from palio.net.broker.connections import Connections
+from palio.net.broker.core import Core
+from palio.net.broker.group_commit import GroupCommit
+from palio.net.broker.job_runner import JobRunner
+from palio.net.broker.outages import OF_COMMITS, Outages
+from palio.net.broker.wake_timer import WakeTimer
+from palio.net.config.values import HostLimits, Times
+from palio.net.listeners.listener import Dismissal, ServedConnection
+from palio.net.monitoring.counts import HostCounts
+from palio.net.monitoring.logs import log_bug, log_event
+from palio.net.storage.store import CommittingStore, LeaseLost, StoreFailed, StoreOutage
+from palio.protocol.broker.access import Access
+from palio.protocol.broker.failure import BrokerFailed
+from palio.protocol.broker.snapshot import Snapshot
+from palio.protocol.durability.storage import DamagedStore
+from palio.protocol.wire.codes import CloseCode
+
+_STOPPING = Dismissal(CloseCode.STOPPING, "this broker is stopping")
+_FAILED = Dismissal(CloseCode.FAILED, "this broker failed; restart it to continue")
+_MOVED = Dismissal(CloseCode.MOVED, "another process runs this broker now")
+
+
+class BrokerHost:
+    """`finished` is done when the broker has stopped or failed; its exception says why."""
+
+    def __init__(
+        self,
+        core: Core,
+        store: CommittingStore,
+        clock: BrokerClock,
+        limits: HostLimits,
+        times: Times,
+    ) -> None:
+        self.limits = limits
+        self.counts = HostCounts()
+        self._core, self._store, self._clock = core, store, clock
+        self._stop_s = times.stop_us_max / 1e6
+        self._loop = asyncio.get_running_loop()
+        self._connections = Connections(limits.stuck_bytes, self.counts, self._stop_s)
+        self._commits = GroupCommit(store, self.counts, self)
+        self._jobs = JobRunner(
+            lambda job: self._call(lambda: core.finished(job, self._clock.now_us()))
+        )
+        self._timer = WakeTimer(self._wake_if_due)
+        self._is_turn_due = False
+        self._is_stopping = False
+        self.outages = Outages()
+        self.finished: asyncio.Future[None] = self._loop.create_future()
+        self._schedule_turn()
+
+    # ---- for operators and diallers
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._connections)
+
+    @property
+    def uncommitted_bytes(self) -> int:
+        return self._store.pending_bytes
+
+    @property
+    def is_ready(self) -> bool:
+        """The broker takes connections and messages."""
+        return self.outages.current is None and not self._is_stopping and not self.finished.done()
+
+    @property
+    def unready_reason(self) -> str:
+        return (self.outages.current or _STOPPING).reason
+
+    def is_linked(self, neighbour: str) -> bool:
+        return self._core.is_linked(neighbour)
+
+    def snapshot(self) -> Snapshot:
+        return self._core.snapshot()
+
+    # ---- called by connections
+
+    def attach(self, connection: ServedConnection, certificate: str) -> int:
+        """A connection is open; gives its link number, 0: it is refused."""
+        refusal = self._refusal(connection)
+        if refusal is not None:
+            self._connections.refuse(connection, refusal)
+            return 0
+        link = self._connections.add(connection)
+        now_us = self._clock.now_us()
+        self._call(
+            lambda: self._core.open(link, now_us, certificate=certificate, dials=connection.dials)
+        )
+        return link
+
+    def _refusal(self, connection: ServedConnection) -> Dismissal | None:
+        if not self.is_ready:
+            return self.outages.current or _STOPPING
+        count = len(self._connections)
+        if connection.dials is None and count >= self.limits.connections:
+            reason = f"this broker has {count} connections; that is its limit"
+            return Dismissal(CloseCode.TOO_MANY_CONNECTIONS, reason)
+        return None
+
+    def received(self, link: int, data: bytes) -> None:
+        if link not in self._connections or self._is_stopping:
+            return
+        self.counts.bytes_in += len(data)
+        try:
+            self._core.receive(link, data, self._clock.now_us())
+        except Exception as error:
+            self._fail(error)
+        if not self._is_turn_due:
+            self._schedule_turn()
+
+    def congested(self, link: int, is_congested: bool) -> None:
+        if link in self._connections:
+            self._call(lambda: self._core.congest(link, is_congested, self._clock.now_us()))
+
+    def detach(self, link: int, error: Exception | None) -> None:
+        if self._connections.remove(link, error):
+            self._close_in_core(link)
+
+    def _close_in_core(self, link: int) -> None:
+        self._call(lambda: self._core.close(link, self._clock.now_us()))
+
+    # ---- turns
+
+    def reload_access(self, access: Access) -> None:
+        """Replace identities and grants; what they do not allow ends."""
+        self._call(lambda: self._core.reload_access(access, self._clock.now_us()))
+
+    def _call(self, call: Callable[[], None]) -> None:
+        """Call the core, and schedule a turn to take its effects. A failure ends the broker."""
+        if self.finished.done():
+            return
+        try:
+            call()
+        except Exception as error:
+            self._fail(error)
+        self._schedule_turn()
+
+    def _schedule_turn(self) -> None:
+        if not self._is_turn_due and not self.finished.done():
+            self._is_turn_due = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        """Carry out the effects of the core since the last turn."""
+        self._is_turn_due = False
+        if self.finished.done():
+            return
+        try:
+            effects = self._core.take()
+        except Exception as error:
+            self._fail(error)
+            return
+        if self._store.failure is not None:
+            self._fail(self._store.failure)
+            return
+        self.counts.turns += 1
+        for link, frames in effects.writes.items():
+            if not self._connections.write(link, frames):
+                self._close_in_core(link)
+        for link, close in effects.closes:
+            self._connections.close(link, close)
+        if effects.commit is not None:
+            self._commits.begin(effects.commit)
+        if effects.jobs:
+            self._jobs.start(effects.jobs)
+        for link, is_read in effects.reading.items():
+            self._connections.set_reading(link, is_read)
+        if effects.has_more:
+            self._schedule_turn()
+        self._regulate_reading()
+        self._timer.deadline_may_have_moved()
+
+    def _wake_if_due(self) -> float | None:
+        """Wake the core if its deadline has come; else give the seconds until then."""
+        if self.finished.done() or self._is_stopping:
+            return None
+        self._clock.catch_up()
+        now_us = self._clock.now_us()
+        try:
+            wait_us = self._core.deadline_us - now_us
+        except Exception as error:
+            self._fail(error)
+            return None
+        if wait_us > 0:
+            return wait_us / 1e6
+        self._call(lambda: self._core.wake(now_us))
+        return None
+
+    # ---- called by the group commit
+
+    def committed(self, ticket: int) -> None:
+        self.outages.end(*OF_COMMITS)
+        self._call(lambda: self._core.committed(ticket, self._clock.now_us()))
+        self._regulate_reading()
+
+    def _regulate_reading(self) -> None:
+        """Read from no connection while too much waits for its commit."""
+        is_paused = self._store.pending_bytes > self.limits.uncommitted_bytes
+        if is_paused and not self._connections.is_reading_paused:
+            self._connections.pause_reading()
+            self._call(lambda: self._core.pause(self._clock.now_us()))
+        elif not is_paused and self._connections.is_reading_paused:
+            self._connections.resume_reading()
+            self._call(lambda: self._core.resume(self._clock.now_us()))
+
+    def store_unavailable(self, error: StoreOutage) -> None:
+        """End all connections with the reason, and refuse new ones until the outage is over."""
+        for link in self._connections.dismiss_all(self.outages.begin(error)):
+            self._close_in_core(link)
+
+    def store_failed(self, error: BaseException) -> None:
+        self._fail(error)
+
+    # ---- the end
+
+    def _fail(self, error: BaseException) -> None:
+        """End the broker: from now on it reads, takes and commits nothing."""
+        if self.finished.done():
+            return
+        if isinstance(error, BrokerFailed) and isinstance(
+            error.__cause__, StoreFailed | DamagedStore
+        ):  # they have the place and the remedy
+            error = error.__cause__
+        failure: PalioError
+        if isinstance(error, StoreFailed | DamagedStore):
+            log_event(logging.CRITICAL, "the broker stops", reason=error)
+            failure = error
+        elif isinstance(error, InvalidFile | BrokerFailed):
+            log_event(logging.CRITICAL, "the broker stops", reason=error)
+            failure = PalioError(f"the broker cannot go on and stops: {error}")
+        else:
+            log_bug("the broker stops: this is a bug", error)
+            failure = PalioError(f"the broker met a bug and stops: {type(error).__name__}")
+        self.finished.set_exception(failure)
+        self.finished.exception()  # marks it as retrieved: not everybody waits for it
+        self._commits.abandon()
+        self._jobs.close()
+        self._connections.dismiss_all(_MOVED if isinstance(error, LeaseLost) else _FAILED)
+
+    async def stop(self, reason: str) -> None:
+        """Take nothing more, commit and acknowledge what was taken, then close everything."""
+        self._is_stopping = True
+        # The host still reads, and drops, what arrives: closing over unread bytes would cut the
+        # other end off from the last ones that are sent to it.
+        self._connections.resume_reading()
+        try:
+            async with asyncio.timeout(self._stop_s):
+                await self._settle()
+        except TimeoutError:
+            log_event(
+                logging.WARNING, "the disk was too slow: the last messages are not acknowledged"
+            )
+        self._connections.dismiss_all(Dismissal(CloseCode.STOPPING, reason))
+        await self._connections.wait_closed()
+        self._timer.cancel()
+        self._jobs.close()
+        if not self.finished.done():
+            self.finished.set_result(None)
+        self._commits.abandon()
+        await self._commits.close()
+        self._store.close()
+
+    async def _settle(self) -> None:
+        """Take turns until the core has nothing more to commit."""
+        while not self.finished.done():
+            self._turn()
+            if not self._commits.is_under_way:
+                return
+            await self._commits.wait_idle()

@@ -1,0 +1,242 @@
+"""A broker as a process: listens, dials, handles signals, and stops cleanly.
+
+    run(config)                  until SIGTERM or SIGINT; SIGHUP reloads identities and grants
+    async with serving(config)   the same within a program: tests, a local cluster
+
+Starting, in this order: lock and open the store (a standby waits there), make the core, listen, dial.
+Stopping is the reverse: stop dialling, stop listening, then stop the host (host.py), then release the
+lease on the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from random import Random, SystemRandom
+
+from palio.errors import PalioError
+from palio.net import config as configuration
+from palio.net import security
+from palio.net.broker import descriptors, preflight
+from palio.net.broker.clock import BrokerClock
+from palio.net.broker.core import Core, MakeCore, make_core
+from palio.net.broker.dialling import Dialler
+from palio.net.broker.host import BrokerHost
+from palio.net.broker.standby import StandbyEnded, open_store
+from palio.net.config.values import Config
+from palio.net.endpoint import Endpoint
+from palio.net.listeners.listener import Listener
+from palio.net.listeners.native import NativeListener
+from palio.net.monitoring import health
+from palio.net.monitoring.logs import log_event
+from palio.net.monitoring.web import WebServer
+from palio.net.security import TlsContexts
+from palio.net.storage.opening import OpenedStore
+from palio.net.storage.store import LeaseExpired, StoreFailed, StoreOutage
+from palio.protocol.durability.storage import DamagedStore
+
+_SWITCH_S = 0.0005
+"""How long the event loop may keep the interpreter lock from the thread that commits. Python's usual
+5 ms is longer than a commit itself, and more than halves what a busy broker can store."""
+_GARBAGE = (50_000, 20, 100)
+"""Thresholds of the garbage collector. A broker makes few cycles but thousands of tuples in a turn; by
+the usual threshold of 700 the collector would run all the time."""
+
+
+class Server:
+    """A broker that runs. Made by `serving`."""
+
+    def __init__(
+        self, config: Config, tls: TlsContexts, opened: OpenedStore, core: Core, clock: BrokerClock,
+        random: Random,
+    ) -> None:  # fmt: skip
+        self._config, self._random = config, random
+        self._opened = opened
+        self._dialling_tls = tls.dialling
+        limits = descriptors.bounded(config.limits)
+        self.host = BrokerHost(core, opened.store, clock, limits, config.times)
+        if opened.lease is not None:
+            loop = asyncio.get_running_loop()
+            opened.lease.watch(lambda trouble: _call_in(loop, lambda: self._lease_changed(trouble)))
+        self._native: Listener = NativeListener(
+            config.listen,
+            f"listen, in [broker] of {config.path}",
+            config.limits.congested_bytes,
+            tls.listening,
+            config.times.dial_us_max / 1e6,
+        )
+        self._listeners = [self._native]
+        self._web: WebServer | None = None
+        self._diallers: dict[str, asyncio.Task[None]] = {}
+        self.metrics_endpoint = config.metrics
+        """Where metrics are served; with the real port if the configuration says 0."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where native clients and neighbours connect to."""
+        return self._native.endpoint
+
+    async def start(self) -> None:
+        config = self._config
+        for listener in self._listeners:
+            await listener.start(self.host)
+        if config.metrics is not None:
+            self._web = WebServer(health.pages(config.name, self.host))
+            port = await self._web.start(config.metrics)
+            self.metrics_endpoint = Endpoint(config.metrics.host, port)
+        for name, address in config.neighbours.items():
+            if address.endpoints:
+                self.dial(name, *address.endpoints)
+        log_event(logging.INFO, "broker listens", broker=config.name, address=self.endpoint,
+                  tls=config.tls is not None, routing=config.settings.routing)  # fmt: skip
+
+    def _lease_changed(self, trouble: StoreFailed | None) -> None:
+        if trouble is None:
+            self.host.outages.end(LeaseExpired)
+        elif isinstance(trouble, StoreOutage):
+            self.host.store_unavailable(trouble)
+        else:
+            self.host.store_failed(trouble)
+
+    def dial(self, name: str, *endpoints: Endpoint) -> None:
+        """Dial a neighbour of the configuration at these endpoints in turn, from now on."""
+        address = self._config.neighbours[name]
+        tls = self._dialling_tls if address.tls else None
+        dialler = Dialler(self.host, name, address, tls, self._config.times, self._random)
+        if name in self._diallers:
+            self._diallers[name].cancel()
+        self._diallers[name] = asyncio.create_task(dialler.run(endpoints))
+
+    def reload(self) -> None:
+        """Read the configuration again: identities and grants change at once, the rest does not."""
+        try:
+            new = configuration.read(self._config.path)
+        except PalioError as error:
+            log_event(logging.ERROR, "configuration not reloaded; the old one stays", reason=error)
+            return
+        waiting = configuration.changes_that_wait(self._config, new)
+        if waiting:
+            log_event(
+                logging.WARNING, "these changes wait for a restart", changed=", ".join(waiting)
+            )
+        self.host.reload_access(new.settings.access)
+        log_event(logging.INFO, "identities and grants reloaded", access=new.settings.access)
+
+    async def stop(self, reason: str = "this broker stops") -> None:
+        log_event(logging.INFO, "broker stops", broker=self._config.name)
+        for task in self._diallers.values():
+            task.cancel()
+        await asyncio.gather(*self._diallers.values(), return_exceptions=True)
+        for listener in self._listeners:
+            listener.stop_accepting()
+        await self.host.stop(reason)
+        for listener in self._listeners:
+            await listener.wait_closed()
+        if self._web is not None:
+            await self._web.stop()
+        await asyncio.to_thread(self._opened.release)
+        log_event(logging.INFO, "broker stopped", broker=self._config.name)
+
+
+@asynccontextmanager
+async def serving(
+    config: Config,
+    make: MakeCore = make_core,
+    *,
+    random: Random | None = None,
+    clock: BrokerClock | None = None,
+    end: asyncio.Event | None = None,
+) -> AsyncIterator[Server]:
+    """A broker that runs while the block lasts. `random` draws the waits between dials.
+
+    As a standby it first waits until it may run; StandbyEnded is raised if `end` is set before.
+    """
+    # Certificates first: a mistake there should not leave a new directory behind, or show only when
+    # a standby takes over.
+    tls = security.contexts(config)
+    opened = await open_store(config, end)
+    clock = clock or BrokerClock()
+    try:
+        core = make(config, opened.store, clock.now_us())
+        server = Server(config, tls, opened, core, clock, random or SystemRandom())
+    except BaseException:
+        opened.store.close()
+        await asyncio.to_thread(opened.release)
+        raise
+    try:
+        await server.start()
+        yield server
+    finally:
+        await server.stop()
+
+
+def run(config: Config, make: MakeCore = make_core, *, until_eof: bool = False) -> None:
+    """Run a broker until a signal ends it; raises PalioError when it cannot start, or go on.
+
+    With `until_eof` it also ends when standard input does. The program that starts a broker holds
+    the other end of that pipe, so that the broker ends when the program is killed.
+    """
+    sys.setswitchinterval(_SWITCH_S)
+    gc.set_threshold(*_GARBAGE)
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        try:
+            runner.run(_run(config, make, until_eof))
+        except DamagedStore as error:
+            raise preflight.with_remedy(error, config) from None
+
+
+async def _run(config: Config, make: MakeCore, until_eof: bool) -> None:
+    descriptors.raise_soft_limit()
+    for warning in preflight.warnings(config):
+        log_event(logging.WARNING, warning)
+    loop, end, is_changed = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _end, end)
+    loop.add_signal_handler(signal.SIGHUP, is_changed.set)
+    if until_eof:
+        loop.add_reader(sys.stdin.fileno(), _end_with_input, end)
+    try:
+        async with serving(config, make, end=end) as server:
+            loop.add_signal_handler(signal.SIGHUP, server.reload)
+            if is_changed.is_set():  # while it was a standby
+                server.reload()
+            server.host.finished.add_done_callback(lambda _: end.set())
+            await end.wait()
+    except StandbyEnded:
+        return
+    if (error := server.host.finished.exception()) is not None:
+        raise error
+
+
+def _call_in(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # the loop is closed: there is nobody to tell
+        loop.call_soon_threadsafe(call)
+
+
+def _end(end: asyncio.Event) -> None:
+    if end.is_set():  # the second signal
+        log_event(logging.WARNING, "broker stops at once")
+        os._exit(1)
+    end.set()
+
+
+def _end_with_input(end: asyncio.Event) -> None:
+    descriptor = sys.stdin.fileno()
+    if not os.read(descriptor, 1 << 12):
+        asyncio.get_running_loop().remove_reader(descriptor)
+        end.set()
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        log_event(logging.INFO, "uvloop is not installed; the broker is slower without it")
+        return None
+    return uvloop.new_event_loop

@@ -1,0 +1,263 @@
+"""The client: what applications use to publish and subscribe.
+
+    async with palio.connect("palio://127.0.0.1:7400") as client:
+        await client.publish({"price": 450}, body=b"...")
+        async for note in client.subscribe("price < 500", durable="desk-7"):
+            await note.ack()
+
+A client belongs to one event loop and serves any number of its tasks at once. It reconnects by
+itself: it sends unacknowledged messages again, and its subscriptions continue.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterable, Coroutine, Generator, Iterable
+from datetime import datetime
+from math import inf
+from types import TracebackType
+from typing import Any, Self
+
+from palio.errors import InvalidValue, Unreachable
+from palio.model.advertisement import Advertisement
+from palio.model.predicate import Constraint, Predicate
+from palio.net.client.attributes import to_bytes
+from palio.net.client.connection import Connection
+from palio.net.client.notes import microseconds
+from palio.net.client.publishing import Attributes, ClientPublishing, Outgoing
+from palio.net.client.subscription import PatternSubscription, Subscription
+from palio.protocol.wire.control import Explained, Place, Shown
+from palio.routing.patterns.pattern import Pattern
+
+log = logging.getLogger("palio.client")
+
+CREDIT = 1000
+CLOSE_AFTER_ERROR_S_MAX = 1.0
+"""How long a client that is closed because of an error waits for acknowledgements."""
+
+
+class Client:
+    """A client of one broker. `connect` makes it."""
+
+    def __init__(self, connection: Connection, wait: float = 0.0) -> None:
+        session = connection.session
+        self._connection = connection
+        self._session = session
+        self._status = connection.status
+        self._publishing = ClientPublishing(
+            session.publisher,
+            session.outbox,
+            session.quenching,
+            connection.writer,
+            connection.acknowledgements,
+            connection.status,
+        )
+        self._wait = wait
+        self._is_open = False
+
+    @property
+    def name(self) -> str:
+        return self._session.name
+
+    @property
+    def broker(self) -> str:
+        """The name of the broker; empty before the first connection."""
+        return self._session.welcome.broker if self._session.welcome else ""
+
+    @property
+    def identity(self) -> str:
+        """Who this client is to the broker; empty before the first connection."""
+        return self._session.welcome.identity if self._session.welcome else ""
+
+    @property
+    def is_connected(self) -> bool:
+        return self._session.is_ready
+
+    @property
+    def unacknowledged(self) -> int:
+        """Durable messages that were published and are not known to be stored."""
+        return self._session.outbox.unstored
+
+    @property
+    def rejected(self) -> int:
+        """Messages that the broker rejected while nobody waited for them."""
+        return self._connection.acknowledgements.rejected
+
+    @property
+    def quenched(self) -> int:
+        """Messages that were not sent because nobody wanted them."""
+        return self._publishing.quenched
+
+    # ---- opening and closing
+
+    async def open(self) -> Self:
+        """Connect; raises Unreachable or RefusedByBroker."""
+        if not self._is_open:
+            await self._connection.open(self._wait)
+            self._is_open = True
+        return self
+
+    async def close(self) -> None:
+        """Wait for at most `max_wait` until all durable messages are stored, then leave."""
+        await self._close(self._status.max_wait)
+
+    async def _close(self, wait: float) -> None:
+        if self._is_open:
+            self._is_open = False
+            await self._connection.close(None if wait == inf else wait)
+
+    def __await__(self) -> Generator[object, None, Self]:
+        return self.open().__await__()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            await self.close()
+            return
+        try:
+            await self._close(min(CLOSE_AFTER_ERROR_S_MAX, self._status.max_wait))
+        except Unreachable as unreachable:
+            log.warning("%s", unreachable)  # the first error is the one to raise
+
+    # ---- publishing
+
+    def publish(
+        self, attributes: Attributes, body: bytes = b"", *, durable: bool = True
+    ) -> Coroutine[Any, Any, int | None]:
+        """Publish a message. Returns its number; None: nobody wants it (see `quench`).
+
+        A durable message is stored when this returns. If this is cancelled, or raises
+        Unreachable, the message may be stored or not. A message that is not durable is on its
+        way when this returns, and may be lost.
+        """
+        # Hot: handing on the coroutine is cheaper than awaiting it in one more coroutine.
+        return self._publishing.publish(attributes, body, durable)
+
+    async def publish_many(
+        self, messages: Iterable[Outgoing] | AsyncIterable[Outgoing], *, durable: bool = True
+    ) -> int:
+        """Publish messages, or pairs of message and body, with one wait at the end.
+
+        Returns how many were sent. All durable messages are stored when this returns. If the
+        broker rejects some, the others are stored, and RefusedByBroker tells how many and why.
+        """
+        return await self._publishing.publish_many(messages, durable)
+
+    async def quench(self, on: bool = True) -> None:
+        """From now on, do not send messages that nobody wants (or send everything again).
+
+        A message that nobody wants now is missing from a later replay too.
+        """
+        self._status.check()
+        await self._connection.answers.wait_for(self._session.quenching.switch(on))
+
+    # ---- subscribing
+
+    def subscribe(
+        self,
+        predicate: str | Predicate,
+        *,
+        durable: str | None = None,
+        since: datetime | int | None = None,
+        group: str | None = None,
+        credit: int = CREDIT,
+        full: str | None = None,
+    ) -> Subscription:
+        """Notes of the messages that a predicate selects, from now on.
+
+        durable  the name of a subscription that the broker keeps while this client is away; each
+                 note must be acknowledged, or it is sent again on the next connection
+        since    durable: also messages published from this time on (datetime, or microseconds)
+        group    each message goes to only one member of the group
+        credit   the most messages in flight: not taken by this program, or not acknowledged
+        full     what the broker does when too many messages wait: "drop" or "end", and if durable
+                 "block" (default: the broker's `[queues] full`; live: "drop")
+
+        `async with` waits until the broker has accepted it; iterating does not.
+        """
+        self._status.check()
+        if not isinstance(predicate, str | Predicate):
+            raise InvalidValue(f"a predicate is a text or a Predicate, not {predicate!r}")
+        for word, value in (("durable", durable), ("group", group), ("full", full)):
+            if value is not None and not isinstance(value, str):
+                raise InvalidValue(f"{word}={value!r}: a text is needed, or None")
+        if durable == "":
+            raise InvalidValue(
+                "durable='': a durable subscription needs a name; None makes it live"
+            )
+        if since is not None and durable is None:
+            raise InvalidValue("`since` needs a durable subscription: give it a name, durable=...")
+        text = str(predicate)
+        return Subscription(
+            self._connection.feeds,
+            f"subscription {durable or text!r}",
+            predicate=text,
+            durable=durable or "",
+            since=None if since is None else microseconds(since),
+            group=group or "",
+            credit=credit,
+            full=full or "",
+        )
+
+    def watch(self, pattern: str | Pattern, *, credit: int = CREDIT) -> PatternSubscription:
+        """Compounds of a pattern (`[x = 1] then [x = 2]`, ...): lists of notes without a body."""
+        self._status.check()
+        feeds, text = self._connection.feeds, str(pattern)
+        return PatternSubscription(feeds, f"watch {text}", pattern=text, credit=credit)
+
+    # ---- requests
+
+    async def advertise(self, *constraints: str | Constraint | Advertisement) -> int:
+        """Declare what this client publishes. Returns an id for `unadvertise`.
+
+        Constraints on one name are alternatives; what they do not allow must not be published.
+        """
+        self._status.check()
+        texts: list[str] = []
+        for each in constraints:
+            texts += map(str, each) if isinstance(each, Advertisement) else [str(each)]
+        id = self._session.requests.advertise(tuple(texts))
+        await self._connection.answers.wait_for(id)
+        return id
+
+    async def unadvertise(self, id: int) -> None:
+        """Withdraw an advertisement."""
+        self._status.check()
+        if self._session.requests.unadvertise(id):
+            await self._connection.answers.wait_for(id)
+
+    async def explain(self, message: Attributes, subscription: str = "") -> Explained:
+        """Where the message would go if it were published here, hop by hop, and why.
+
+        With `subscription`: why it would, or would not, reach that one.
+        """
+        self._status.check()
+        id = self._session.requests.explain(to_bytes(message).decode(), subscription)
+        answer = await self._connection.answers.wait_for(id)
+        assert isinstance(answer, Explained)
+        return answer
+
+    async def topology(self) -> tuple[Place, ...]:
+        """The network as the broker sees it."""
+        self._status.check()
+        answer = await self._connection.answers.wait_for(self._session.requests.show())
+        assert isinstance(answer, Shown)
+        return answer.places
+
+    async def forget(self, broker: str) -> None:
+        """Declare that a broker that is away will never come back. For operators.
+
+        Its subscriptions end, and the messages that wait for it are deleted.
+        """
+        self._status.check()
+        await self._connection.answers.wait_for(self._session.requests.forget(broker))
+
+    def __repr__(self) -> str:
+        return f"<client {self.name} of {self._status.address}>"

@@ -1,0 +1,100 @@
+"""The broker processes of a cluster: started, stopped, killed, frozen.
+
+Each broker watches a pipe that this process holds, and ends when the pipe does. So no broker is left
+when this process is killed.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from palio.errors import PalioError
+
+STOP_S_MAX = 15.0
+
+
+class BrokerProcesses:
+    """By the name of the broker. A process that this class ended is not in it any more."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._logs: dict[str, Path] = {}
+
+    @property
+    def running(self) -> list[str]:
+        """The brokers whose process exists; a frozen one too."""
+        return [name for name, process in self._processes.items() if process.poll() is None]
+
+    def start(self, name: str, config: Path, log: Path) -> None:
+        command = [sys.executable, "-m", "palio.cli", "broker", "--config", str(config)]
+        self._logs[name] = log
+        with log.open("ab") as output:
+            self._processes[name] = subprocess.Popen(
+                [*command, "--until-eof"],
+                stdin=subprocess.PIPE,  # the broker ends when this process does
+                stdout=subprocess.DEVNULL,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C is for this process alone
+            )
+
+    def stop(self, name: str) -> None:
+        process = self._remove(name)
+        process.send_signal(signal.SIGCONT)
+        process.terminate()
+        _wait(process, STOP_S_MAX)
+
+    def stop_all(self) -> None:
+        running = [self._processes[name] for name in self.running]
+        for process in running:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+        deadline = time.monotonic() + STOP_S_MAX
+        for process in running:
+            _wait(process, max(0.0, deadline - time.monotonic()))
+        self._processes.clear()
+
+    def kill(self, name: str) -> None:
+        process = self._remove(name)
+        process.kill()
+        process.wait()
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        self._process(name).send_signal(number)
+
+    def process_id(self, name: str) -> int:
+        return self._process(name).pid
+
+    def check(self) -> None:
+        """Raise if a broker ended by itself."""
+        for name, process in self._processes.items():
+            if process.poll() is not None:
+                log = self._logs[name]
+                raise PalioError(f"broker {name} ended: {_last_line(log)} ({log})")
+
+    def _process(self, name: str) -> subprocess.Popen[bytes]:
+        if name not in self.running:
+            running = ", ".join(self.running) or "none"
+            raise PalioError(f"{name} does not run; the brokers that run: {running}")
+        return self._processes[name]
+
+    def _remove(self, name: str) -> subprocess.Popen[bytes]:
+        process = self._process(name)
+        del self._processes[name]
+        return process
+
+
+def _wait(process: subprocess.Popen[bytes], patience_s: float) -> None:
+    try:
+        process.wait(patience_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text("utf-8", "replace").strip().splitlines()
+    return (lines or ["its log is empty"])[-1].removeprefix("palio: ")

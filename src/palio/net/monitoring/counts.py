@@ -1,0 +1,54 @@
+"""What the host of a broker counts: plain integers, so that counting is cheap. Metrics read them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import Final
+
+BUCKETS_S: Final = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.0, 4.0)
+
+
+@dataclass(slots=True)
+class Durations:
+    """A histogram of durations. The last bucket has no upper bound.
+
+    >>> durations = Durations()
+    >>> durations.add(0.003)
+    >>> durations.buckets[:4]
+    [0, 0, 1, 0]
+    """
+
+    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
+    total_s: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.buckets[bisect_left(BUCKETS_S, seconds)] += 1
+        self.total_s += seconds
+
+    @property
+    def count(self) -> int:
+        return sum(self.buckets)
+
+
+@dataclass(slots=True)
+class HostCounts:
+    """Counters since the broker started."""
+
+    accepted: int = 0
+    dialled: int = 0
+    dial_failures: int = 0
+    refused: int = 0
+    """Connections over the limit, or while the store was full."""
+    closed_stuck: int = 0
+    """Connections closed because the other end did not read."""
+    bytes_in: int = 0
+    bytes_out: int = 0
+    turns: int = 0
+    """Turns of the event loop in which the host took the core's effects."""
+    writes: int = 0
+    commit_keys: int = 0
+    commit_failures: int = 0
+    reading_pauses: int = 0
+    """How often the host stopped reading because too much waited for its commit."""
+    commits: Durations = field(default_factory=Durations)

@@ -1,0 +1,215 @@
+"""Metrics for Prometheus: counters of the host and a snapshot of the core, made on request.
+
+Names begin with `palio_`; each metric has the label `broker`. Measures of one name share their kind
+and their help text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
+
+from palio.errors import MissingSoftware
+from palio.net.monitoring.counts import BUCKETS_S, Durations, HostCounts
+from palio.protocol.broker.snapshot import DurableCounters, LiveCounters, Snapshot
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+    from prometheus_client.registry import CollectorRegistry
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_Names: TypeAlias = dict[str, tuple[str, str]]
+"""A field: the name of its metric, and the help text."""
+
+_HOST: Final[_Names] = {
+    "accepted": ("connections_accepted", "Connections from others"),
+    "dialled": ("connections_dialled", "Connections to neighbours"),
+    "dial_failures": ("dial_failures", "Attempts to reach a neighbour that failed"),
+    "refused": ("connections_refused", "Connections over the limit or while the disk was full"),
+    "closed_stuck": ("connections_stuck", "Connections closed because the other end did not read"),
+    "bytes_in": ("received_bytes", "Bytes from all connections"),
+    "bytes_out": ("sent_bytes", "Bytes to all connections"),
+    "turns": ("turns", "Turns of the event loop that did something"),
+    "writes": ("writes", "Writes to sockets: at most one for each connection and turn"),
+    "commit_keys": ("commit_keys", "Keys changed by commits"),
+    "commit_failures": ("commit_failures", "Commits that found the disk full"),
+    "reading_pauses": ("reading_pauses", "Times that reading stopped because the disk was behind"),
+}
+_LIVE: Final[_Names] = {
+    "published": ("published", "Messages accepted from clients of this broker"),
+    "received": ("received", "Live messages that came from neighbours and were matched here"),
+    "rejected": ("rejected", "Messages of clients of this broker that were rejected"),
+    "forwarded": ("forwarded", "Live messages sent to neighbours"),
+    "duplicates": ("duplicates", "Live messages that neighbours sent more than once"),
+    "dropped": ("dropped", "Live messages dropped: no room at a neighbour, or not readable"),
+    "delivered": ("delivered", "Live messages delivered to clients"),
+    "delivery_dropped": ("delivered_dropped", "Live messages dropped: a client was too slow"),
+    "subscriptions_ended": ("subscriptions_ended", "Live subscriptions ended: a client was too slow"),
+}  # fmt: skip
+_DURABLE: Final[_Names] = {
+    "published": ("durable_published", "Durable messages stored for publishers"),
+    "duplicates": ("durable_duplicates", "Durable messages that were stored already"),
+    "arrived": ("durable_arrived", "Durable messages from other brokers"),
+    "carried": ("durable_carried", "Durable messages sent to other brokers, resent ones included"),
+    "retries": ("durable_retries", "Streams resent because no acknowledgement came in time"),
+    "delivered": ("durable_delivered", "Durable messages delivered to clients"),
+    "redelivered": ("durable_redelivered", "Durable messages delivered to clients once more"),
+    "acknowledged": ("durable_acknowledged", "Durable messages that clients acknowledged"),
+    "dropped": ("durable_dropped", "Durable messages dropped from full queues"),
+    "ended": ("durable_ended", "Durable subscriptions ended: the queue was full"),
+}
+_GAUGES: Final[_Names] = {
+    "clients": ("clients", "Clients that are connected"),
+    "neighbours": ("neighbours", "Neighbours that are linked"),
+    "subscriptions": (
+        "subscriptions",
+        "Subscriptions and patterns of the clients that are connected",
+    ),
+    "topology_version": ("topology_version", "Changes of the topology and of what brokers want"),
+    "journal_messages": ("journal_messages", "Messages in the journal"),
+    "journal_bytes": ("journal_bytes", "Bytes of the journal"),
+    "publishers": ("publishers", "Publishers whose sequence numbers are remembered"),
+    "table_filters": ("table_filters", "Filters in the interest table"),
+    "table_version": ("table_version", "Changes of the interest table"),
+}
+
+
+class Measure(NamedTuple):
+    name: str
+    kind: Literal["counter", "gauge"]
+    help: str
+    labels: Mapping[str, str]
+    value: float
+
+
+class MeasuredHost(Protocol):
+    """What metrics and health checks need of a host."""
+
+    @property
+    def counts(self) -> HostCounts: ...
+
+    @property
+    def connection_count(self) -> int: ...
+
+    @property
+    def uncommitted_bytes(self) -> int: ...
+
+    @property
+    def is_ready(self) -> bool: ...
+
+    finished: asyncio.Future[None]
+
+    @property
+    def unready_reason(self) -> str: ...
+
+    def snapshot(self) -> Snapshot: ...
+
+
+class Metrics:
+    """Makes the text. Needs the package prometheus-client."""
+
+    def __init__(self, broker: str, host: MeasuredHost) -> None:
+        self._broker, self._host = broker, host
+        self._registry = registry()
+        self._registry.register(self)
+
+    def text(self) -> bytes:
+        from prometheus_client import generate_latest
+
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Called by the registry."""
+        measures = [*host_measures(self._host), *core_measures(self._host.snapshot())]
+        for group in _grouped(measures):
+            yield _family(group, self._broker)
+        yield _histogram(self._host.counts.commits, self._broker)
+
+
+def host_measures(host: MeasuredHost) -> Iterator[Measure]:
+    yield from _counters(host.counts, _HOST)
+    for name, text, value in (
+        ("connections", "Connections that are open", host.connection_count),
+        ("uncommitted_bytes", "Bytes that wait for their commit", host.uncommitted_bytes),
+        ("ready", "1: the broker takes connections and messages; 0: it does not", host.is_ready),
+    ):
+        yield Measure(name, "gauge", text, {}, float(value))
+
+
+def core_measures(snapshot: Snapshot) -> Iterator[Measure]:
+    yield from _counters(snapshot.live, _LIVE)
+    yield from _counters(snapshot.durable, _DURABLE)
+    for field, (name, text) in _GAUGES.items():
+        yield Measure(name, "gauge", text, {}, getattr(snapshot, field))
+    text = "Messages that wait for a durable subscription"
+    for subscription, count in snapshot.queues.items():
+        yield Measure("queue_messages", "gauge", text, {"subscription": subscription}, count)
+    text = "Durable messages that wait for another broker"
+    for broker, count in snapshot.streams.items():
+        yield Measure("backlog_messages", "gauge", text, {"destination": broker}, count)
+    text = "Live messages that the routing policy dropped"
+    for reason, count in snapshot.misrouted.items():
+        yield Measure("misrouted", "counter", text, {"reason": reason}, count)
+
+
+def _counters(
+    values: HostCounts | LiveCounters | DurableCounters, names: _Names
+) -> Iterator[Measure]:
+    for field, (name, text) in names.items():
+        yield Measure(name, "counter", text, {}, getattr(values, field))
+
+
+def registry() -> CollectorRegistry:
+    try:
+        from prometheus_client import CollectorRegistry
+    except ImportError:
+        raise MissingSoftware(
+            "[metrics] needs the package prometheus-client: pip install 'palio[net]', or leave the "
+            "section out"
+        ) from None
+    return CollectorRegistry()
+
+
+def _grouped(measures: Iterable[Measure]) -> Iterator[list[Measure]]:
+    groups: dict[str, list[Measure]] = {}
+    for measure in measures:
+        groups.setdefault(measure.name, []).append(measure)
+    return iter(groups.values())
+
+
+def _family(measures: list[Measure], broker: str) -> Metric:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    first = measures[0]
+    family = CounterMetricFamily if first.kind == "counter" else GaugeMetricFamily
+    made = family(f"palio_{first.name}", first.help, labels=["broker", *first.labels])
+    for measure in measures:
+        made.add_metric([broker, *(measure.labels[label] for label in first.labels)], measure.value)
+    return made
+
+
+def _histogram(durations: Durations, broker: str) -> Metric:
+    from prometheus_client.core import HistogramMetricFamily
+
+    made = HistogramMetricFamily(
+        "palio_commit_seconds", "How long commits took, with their fsync", labels=["broker"]
+    )
+    so_far, buckets = 0, []
+    bounds = [*map(str, BUCKETS_S), "+Inf"]
+    for bound, count in zip(bounds, durations.buckets, strict=True):
+        so_far += count
+        buckets.append((bound, float(so_far)))
+    made.add_metric([broker], buckets, durations.total_s)
+    return made
+
+
+# Every field of these has a metric.
+assert set(_HOST) == set(HostCounts.__slots__) - {"commits"}
+assert set(_LIVE) == set(LiveCounters.__struct_fields__)
+assert set(_DURABLE) == set(DurableCounters.__struct_fields__)
+# Every field of a snapshot has one too; `connections` of the host tells what `links` does.
+assert {"live", "durable", "links", "queues", "streams", "misrouted", *_GAUGES} == set(
+    Snapshot.__struct_fields__
+)

@@ -1,0 +1,1 @@
+"""The core of a broker, without sockets, disks and clocks."""

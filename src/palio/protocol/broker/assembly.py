@@ -1,0 +1,151 @@
+"""Builds the parts of a broker, each after the parts that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from palio.errors import PalioError
+from palio.protocol.broker.carrying import Carrier
+from palio.protocol.broker.clients import Clients
+from palio.protocol.broker.data_path import DataPath
+from palio.protocol.broker.durable import HomeSubscriptions
+from palio.protocol.broker.effects import Output
+from palio.protocol.broker.explain import Explaining
+from palio.protocol.broker.flooding import Flooding
+from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.links import Links
+from palio.protocol.broker.local import LocalDelivery
+from palio.protocol.broker.neighbour_messages import NeighbourMessages
+from palio.protocol.broker.neighbours import NeighbourLinks
+from palio.protocol.broker.network_view import NetworkView
+from palio.protocol.broker.operations import Operations
+from palio.protocol.broker.quench import Quenching
+from palio.protocol.broker.remote_durable import RemoteSubscriptions
+from palio.protocol.broker.router_port import RouterPort
+from palio.protocol.broker.settings import Settings
+from palio.protocol.broker.snapshot import DurableCounters, LiveCounters, Snapshot
+from palio.protocol.broker.subscriptions import ClientSubscriptions
+from palio.protocol.durability.message_store import MessageStore
+from palio.protocol.durability.storage import Store
+from palio.protocol.interfaces import kind_of
+from palio.protocol.policies.link_state import LinkStateDatabase
+from palio.protocol.policies.registry import POLICIES
+from palio.protocol.policies.unicast import Unicast
+from palio.routing.interest_table import InterestTable
+from palio.routing.router import Router
+
+EPOCH_KEY = "broker/epoch"
+_NAME = "broker/name"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts that the broker dispatches to."""
+
+    output: Output
+    links: Links
+    table: InterestTable
+    port: RouterPort
+    local: LocalDelivery
+    messages: MessageStore
+    data_path: DataPath
+    carrying: Carrier
+    interests: Interests
+    view: NetworkView
+    home: HomeSubscriptions
+    subscriptions: ClientSubscriptions
+    operations: Operations
+    clients: Clients
+    neighbours: NeighbourMessages
+
+    def snapshot(self) -> Snapshot:
+        """Counters and gauges for operators."""
+        traffic, delivery = self.data_path.counts, self.local.counts
+        stored = self.messages.statistics()
+        names = DurableCounters.__struct_fields__
+        return Snapshot(
+            live=LiveCounters(
+                published=traffic.published,
+                received=traffic.received,
+                rejected=traffic.rejected,
+                forwarded=traffic.forwarded,
+                duplicates=self.data_path.dedup.duplicates,
+                dropped=traffic.dropped,
+                delivered=delivery.delivered,
+                delivery_dropped=delivery.dropped,
+                subscriptions_ended=delivery.ended,
+            ),
+            durable=DurableCounters(**{name: getattr(stored.counters, name) for name in names}),
+            links=len(self.links),
+            clients=len(self.clients),
+            neighbours=len(self.neighbours.links),
+            subscriptions=len(list(self.subscriptions)),
+            topology_version=self.view.database.version,
+            publishers=stored.publishers,
+            journal_messages=stored.messages,
+            journal_bytes=stored.bytes,
+            queues=stored.queues,
+            streams=stored.backlogs,
+            misrouted=dict(self.view.policy.dropped),
+            table_filters=len(self.table),
+            table_version=self.table.version,
+        )
+
+
+def assemble(
+    settings: Settings, store: Store, now_us: int, random: Callable[[int], bytes], defers: bool
+) -> Parts:
+    name, output, links = settings.name, Output(), Links()
+    epoch = _epoch(name, store, random)
+    # routing
+    table = InterestTable(kind_of, defers=defers)
+    router = Router(name, advertisements=settings.advertisements, table=table)
+    port = RouterPort(router)
+    policy = POLICIES[settings.routing](name, router)
+    unicast = Unicast(name)
+    database = LinkStateDatabase(name, epoch, now_us)
+    # messages
+    messages = MessageStore(store, name, epoch, now_us, settings.bounds)
+    local = LocalDelivery(table, output, settings.waiting_max)
+    neighbour_links = NeighbourLinks(settings, links, output)
+    data_path = DataPath(
+        table, local, messages, policy, neighbour_links, port, links, output, settings.held_max
+    )
+    carrying = Carrier(name, messages, unicast, neighbour_links, links, output)
+    # interests
+    interests = Interests(table, port, policy, local, data_path.flush)
+    home = HomeSubscriptions(name, messages, interests, database, settings.full)
+    remote = RemoteSubscriptions(messages, interests)
+    flooding = Flooding(database, neighbour_links, remote, output, store)
+    view = NetworkView(database, flooding, policy, unicast, interests, messages)
+    # clients and neighbours
+    subscriptions = ClientSubscriptions(
+        interests, local, messages, home, output, settings.subscriptions
+    )
+    explaining = Explaining(
+        (table, policy, unicast), database, subscriptions, home, neighbour_links, links, output
+    )
+    quenching = Quenching(router, table, database, output)
+    operations = Operations(explaining, quenching, database, flooding, output)
+    clients = Clients(settings.access, links, interests, subscriptions, operations, output)
+    neighbours = NeighbourMessages(neighbour_links, flooding, interests, explaining)
+    return Parts(
+        output, links, table, port, local, messages, data_path, carrying, interests, view, home,
+        subscriptions, operations, clients, neighbours,
+    )  # fmt: skip
+
+
+def _epoch(name: str, store: Store, random: Callable[[int], bytes]) -> str:
+    """The epoch of this store, created with it. Raises if the store is another broker's."""
+    known, owner = store.get(EPOCH_KEY), store.get(_NAME)
+    if known is None or owner is None:
+        known = random(8).hex().encode()
+        store.put(EPOCH_KEY, known)
+        store.put(_NAME, name.encode())
+    elif owner.decode() != name:
+        raise PalioError(
+            f"the store belongs to broker {owner.decode()!r}, not to {name!r}; "
+            "give each broker a folder of its own"
+        )
+    return known.decode()

@@ -1,0 +1,384 @@
+"""The core of a broker. Its host has the sockets, the disk and the clock.
+
+    open, receive, close, pause, resume, wake, committed ──▶ Broker ──▶ take() ──▶ Effects
+
+    bytes ─▶ frames ─┬─ message batches ─▶ data_path.py ─┬─▶ local.py       clients here
+                     │                                   ├─▶ policies/      neighbours
+                     │                                   └─▶ durability/    queues, streams ─▶ carrying.py
+                     └─ control messages ┬─▶ clients.py ────────────┐
+                                         └─▶ neighbour_messages.py ─┴─▶ interests.py
+
+The broker only dispatches; assembly.py makes the parts and gives each the few others that it uses.
+
+What always holds: nothing that depends on the store leaves before the commit that holds it; output
+depends only on the calls, their arguments and the store, so the simulator can replay a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from palio.errors import InvalidFile, PalioError
+from palio.protocol.broker.access import Access
+from palio.protocol.broker.assembly import assemble
+from palio.protocol.broker.durable import Consumer
+from palio.protocol.broker.effects import BackgroundJob, Effects
+from palio.protocol.broker.failure import BrokerFailed
+from palio.protocol.broker.handshakes import Handshakes
+from palio.protocol.broker.links import Link, close_code
+from palio.protocol.broker.scheduler import COSTS, TURN_UNITS, Item, Slices, TurnScheduler
+from palio.protocol.broker.settings import Settings
+from palio.protocol.broker.snapshot import Snapshot
+from palio.protocol.broker.table_upkeep import TableUpkeep
+from palio.protocol.durability.storage import Store
+from palio.protocol.wire.batch import MessageBatch
+from palio.protocol.wire.codes import EndCode
+from palio.protocol.wire.control import (
+    Acknowledge,
+    Bye,
+    CarryAck,
+    CloseCode,
+    ControlMessage,
+    Occurred,
+    PatternItem,
+    Ping,
+    Pong,
+    RouterPacket,
+)
+from palio.protocol.wire.frames import (
+    BrokenFrame,
+    MessageFrame,
+    control_frame,
+)
+from palio.protocol.wire.headers import CarryHeader
+from palio.protocol.wire.packets import to_bytes
+
+
+class Broker:
+    """`random(n)` returns n unpredictable bytes. With `defers` the host runs jobs and takes turns until
+    nothing waits (scheduler.py); without, every call does all at once. Calls raise BrokerFailed when the
+    broker cannot go on; it must not be called again then."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        now_us: int,
+        random: Callable[[int], bytes],
+        *,
+        defers: bool = False,
+    ) -> None:
+        self.settings = settings
+        self.now_us = now_us
+        self.parts = assemble(settings, store, now_us, random, defers)
+        """For the broker itself; others than tests and the simulator must not read it."""
+        self._output = self.parts.output
+        self._links = self.parts.links
+        self._handshakes = Handshakes(
+            settings, self.parts.clients, self.parts.neighbours, self.parts.data_path,
+            self.parts.messages, self._output, random,
+        )  # fmt: skip
+        self._scheduler = TurnScheduler(self._process, defers=defers)
+        self._commit: int | None = None  # under way
+        self._upkeep = TableUpkeep(self.parts.table, defers=defers)
+        self.parts.data_path.now_us = now_us
+        self.parts.home.restore(now_us)
+        self.parts.neighbours.restore(now_us)
+        self.parts.view.follow(now_us)
+        self._upkeep.settle()
+
+    # ---- input
+
+    def open(
+        self, link: int, now_us: int, *, certificate: str = "", dials: str | None = None
+    ) -> None:
+        """A connection is open. `certificate`: the verified name in it; `dials`: the neighbour that
+        this broker dialled."""
+        self._at(now_us)
+        made = Link(link, now_us, certificate)
+        self._links.open[link] = made
+        if dials is not None:
+            self._handshakes.dial(made, dials)
+
+    def receive(self, link: int, data: bytes, now_us: int) -> None:
+        """Process bytes from a connection."""
+        self._at(now_us)
+        found = self._links.open.get(link)
+        if found is None:
+            return
+        found.heard_us = now_us
+        try:
+            for item in found.reader.feed(data):
+                kind = type(item)
+                if link in self._scheduler.backlogs or kind in COSTS:
+                    self._scheduler.take(found, item)
+                elif kind is MessageBatch or kind is MessageFrame:
+                    self._take_messages(found, item)  # type: ignore[arg-type]
+                else:
+                    self._process(found, item)
+                if link not in self._links.open:
+                    return
+        except PalioError as error:
+            self._fail(found, error)
+            self._settle()
+        if link in self._scheduler.backlogs:
+            self._scheduler.arrived(link, len(data))
+
+    def close(self, link: int, now_us: int) -> None:
+        """A connection is lost."""
+        self._at(now_us)
+        self._output.drop(link)
+        found = self._links.open.pop(link, None)
+        if found is not None:
+            self._detach(found)
+            self._settle()
+
+    def congest(self, link: int, is_congested: bool, now_us: int) -> None:
+        """The host has too many unsent bytes for a link (it gets no messages), or no longer."""
+        self._at(now_us)
+        found = self._links.open.get(link)
+        if found is None or found.is_congested == is_congested:
+            return
+        if found.neighbour:
+            self.parts.neighbours.links.congest(found, is_congested)
+        elif found.publisher:
+            self.parts.clients.congest(found, is_congested)
+
+    def pause(self, now_us: int) -> None:
+        """The host reads from nobody until `resume`: nobody counts as silent meanwhile."""
+        self._at(now_us)
+        self._links.pause(now_us)
+
+    def resume(self, now_us: int) -> None:
+        self._at(now_us)
+        self._links.resume(now_us)
+
+    def wake(self, now_us: int) -> None:
+        """Do what is due; the host calls this at `deadline_us`."""
+        self._at(now_us)
+        keepalive_us, is_listening = self.settings.keepalive_us, self._links.paused_us is None
+        for link in self._links:
+            if link.number in self._scheduler.backlogs:  # it may not be read, so it is not silent
+                link.heard_us = now_us
+            elif is_listening and now_us - link.heard_us >= 3 * keepalive_us:
+                reason = f"nothing was heard for {3 * keepalive_us / 1e6:g} s"
+                self._links.close(link, CloseCode.SILENT, reason)
+            elif now_us - max(link.heard_us, link.pinged_us) >= keepalive_us:
+                link.pinged_us = now_us
+                self._output.say(link.number, Ping(0))
+        self.parts.interests.tick(now_us)
+        self.parts.view.database.wake(now_us)
+        self.parts.messages.wake(now_us)
+        self.parts.operations.wake(now_us)
+        self._settle()
+
+    def committed(self, ticket: int, now_us: int) -> None:
+        """The host has committed everything that was pending when `take` returned the ticket."""
+        self._at(now_us)
+        self._commit = None
+        self.parts.messages.committed(ticket, now_us)
+        self.parts.data_path.committed(ticket)
+
+    def finished(self, job: BackgroundJob[Any], now_us: int) -> None:
+        """The host has run a job."""
+        self._at(now_us)
+        if self._upkeep.finished(job):
+            self._scheduler.jobs += self._upkeep.settle()
+        else:
+            self._scheduler.finished(job)
+
+    def reload_access(self, access: Access, now_us: int) -> None:
+        """Replace identities and grants; end what they no longer allow."""
+        self._at(now_us)
+        self.parts.clients.reload(access)
+        self._settle()
+
+    def take(self) -> Effects:
+        """The effects of the calls since the last `take`; call it once a turn."""
+        parts, now_us = self.parts, self.now_us
+        view = parts.view
+        while self._scheduler.turn and self._scheduler.work():
+            self._settle()
+        parts.data_path.flush()
+        self._settle()
+        if view.policy.interests or now_us >= view.database.own.due_us:
+            view.announce(now_us)
+        ready = parts.messages.take(now_us)
+        if ready.published or ready.acks or ready.carries or ready.deliveries:
+            parts.carrying.send(ready, now_us)
+        for name in ready.created:
+            parts.subscriptions.created(name)
+        for ended in ready.ended:
+            parts.subscriptions.ended(ended)
+        if ready.has_room:
+            parts.data_path.store_held()
+        self._settle()
+        if now_us >= view.database.own.due_us:  # durable subscriptions were just committed
+            view.announce(now_us)
+        if self._upkeep.is_rough or parts.table.version != self._upkeep.version:
+            self._scheduler.jobs += self._upkeep.settle()
+        commit = None
+        if self._commit is None:
+            self._commit = commit = parts.messages.seal()
+            if commit is not None:
+                parts.data_path.sealed(commit)
+        effects = self._output.take(commit)
+        self._scheduler.budget = TURN_UNITS
+        if self._scheduler.turn or self._scheduler.jobs or self._scheduler.reading:
+            self._scheduler.add_to(effects)
+        return effects
+
+    @property
+    def deadline_us(self) -> int:
+        """When to call `wake` at the latest."""
+        parts, keepalive_us = self.parts, self.settings.keepalive_us
+        silent = [max(x.heard_us, x.pinged_us) + keepalive_us for x in self._links]
+        others = (parts.interests.due_us, parts.view.database.deadline_us,
+                  parts.messages.deadline_us, parts.operations.deadline_us)  # fmt: skip
+        known = [at for at in others if at is not None]
+        return min([*silent, *known], default=self.now_us + keepalive_us)
+
+    def is_linked(self, neighbour: str) -> bool:
+        """Whether there is a link to this neighbour."""
+        return neighbour in self.parts.neighbours.links
+
+    def snapshot(self) -> Snapshot:
+        """Counters and gauges for operators."""
+        return self.parts.snapshot()
+
+    def _at(self, now_us: int) -> None:
+        """Advance the clock; after a pause of this process, extend each link's silence deadline."""
+        missed_us = now_us - self.now_us
+        self.now_us = self.parts.data_path.now_us = now_us
+        if missed_us > self.settings.keepalive_us:
+            self._links.listen_from(now_us, missed_us)
+
+    # ---- results of the parts
+
+    def _settle(self) -> None:
+        """Process what the parts have queued, and what follows from that, until nothing does."""
+        parts = self.parts
+        local, port, links, view = parts.local, parts.port, self._links, parts.view
+        while True:
+            if local.overflowed:
+                self._end_overflowed()
+            elif links.closed:
+                self._close_links()
+            elif port.packets or port.occurrences:
+                self._tell_router_news()
+            elif view.database.version != view.version:
+                view.follow(self.now_us)
+            else:
+                break
+        if parts.operations.quenching.told:
+            parts.operations.quenching.follow(self.now_us)
+
+    def _close_links(self) -> None:
+        """Messages that arrived before count, and Bye is last."""
+        self.parts.data_path.flush()
+        self._tell_router_news()
+        closed = self._links.take_closed()
+        for link, _ in closed:
+            self._detach(link)
+        self._tell_router_news()
+        for link, close in closed:
+            self._output.close(link.number, close)
+
+    def _end_overflowed(self) -> None:
+        """Subscriptions for which too much waited are over."""
+        parts = self.parts
+        while parts.local.overflowed:
+            one = parts.local.overflowed.pop()
+            reason = f"more than {self.settings.waiting_max} messages waited for this subscription"
+            parts.subscriptions.end(one.link, one.id, EndCode.FULL, reason)
+
+    def _tell_router_news(self) -> None:
+        """Send packets of the router to neighbours, and occurrences of patterns to clients."""
+        port = self.parts.port
+        packets, port.packets = port.packets, []
+        for name, packet in packets:
+            self.parts.neighbours.links.say(name, RouterPacket(to_bytes(packet)))
+        occurrences, port.occurrences = port.occurrences, []
+        for watcher, assembled in occurrences:
+            items = tuple(
+                PatternItem(one.message.to_json(), one.publisher, one.number, one.time)
+                for one in assembled.compound.messages
+            )
+            frame = control_frame(Occurred(watcher.id, items))
+            self.parts.local.occur(watcher.link, watcher.id, frame)
+
+    def _detach(self, link: Link) -> None:
+        if link.number in self._scheduler.backlogs:
+            self._scheduler.drop(link)
+        if link.neighbour:
+            self.parts.neighbours.leave(link)
+        elif link.publisher:
+            self.parts.data_path.flush()  # its last messages must follow the held ones
+            clients = self.parts.clients
+            if clients.leave(link):
+                self.parts.data_path.held.forget(link.publisher)
+            while clients.departures:
+                self._scheduler.detach(clients.departures.pop())
+
+    # ---- frames
+
+    def _process(self, link: Link, item: Item) -> Slices | None:
+        """Do what an item asks for; an error ends the connection. Returns the rest, if it takes long."""
+        try:
+            if type(item) is MessageBatch or type(item) is MessageFrame:
+                self._take_messages(link, item)
+                return None
+            slices = self._take_control(link, item)  # type: ignore[arg-type]
+        except PalioError as error:
+            self._fail(link, error)
+            slices = None
+        self._settle()
+        return slices if link.number in self._links.open else None
+
+    def _fail(self, link: Link, error: PalioError) -> None:
+        """What came over a link cannot be processed: the link is closed. Damage of the store is not the
+        other end's fault."""
+        if isinstance(error, InvalidFile):
+            raise BrokerFailed(f"the store is damaged: {error}") from error
+        self._links.close(link, close_code(error), str(error))
+
+    def _take_messages(self, link: Link, item: MessageBatch | MessageFrame) -> None:
+        parts = self.parts
+        if not link.neighbour and not link.publisher:
+            raise BrokenFrame("a message before the handshake; say Hello first")
+        if isinstance(item, MessageBatch):
+            if link.publisher:
+                parts.data_path.publish(link, item)
+            else:
+                parts.neighbours.links.received(link, item.count)
+                parts.data_path.receive(link.neighbour, item)
+        elif link.neighbour and isinstance(item.header, CarryHeader):
+            parts.neighbours.links.received(link, 1)
+            parts.carrying.receive(link.neighbour, item, self.now_us)
+        else:
+            who, sent = (
+                ("a broker", "FORWARD or CARRY") if link.neighbour else ("a client", "PUBLISH")
+            )
+            kind = type(item.header).__name__
+            raise BrokenFrame(f"{who} sends {sent} frames, and this one has a {kind}")
+
+    def _take_control(self, link: Link, message: ControlMessage) -> Slices | None:
+        if isinstance(message, Ping):
+            self._output.say(link.number, Pong(message.number))
+        elif isinstance(message, Pong):
+            pass
+        elif isinstance(message, Bye):
+            self._links.close(link, CloseCode.REMOTE, f"the other end said: {message.reason}")
+        elif link.publisher and isinstance(message, Acknowledge):
+            consumer = Consumer(link.number, message.id)
+            self.parts.messages.acknowledge(consumer, message.positions, self.now_us)
+        elif link.neighbour and isinstance(message, CarryAck):
+            self.parts.carrying.acknowledge(message, self.now_us)
+        elif link.publisher:
+            return self.parts.clients.hear(link, message, self.now_us)
+        elif link.neighbour:
+            self.parts.neighbours.hear(link, message, self.now_us)
+        else:
+            self._handshakes.hear(link, message, self.now_us)
+        return None

@@ -1,0 +1,203 @@
+"""The clients of a broker: their connections, their requests and the answers.
+
+    SubscribeRequest, UnsubscribeRequest, Credit              ─▶ subscriptions.py
+    AdvertiseRequest, UnadvertiseRequest                      ─▶ interests.py
+    Quench, Explain, Show, Forget                             ─▶ operations.py
+
+A client has an identity (access.py) and a name that it chooses. Both together name the publisher of
+its messages. The identity alone owns durable subscriptions and groups, so several clients of one
+application can share them. A request that an identity may not make is refused, with the reason.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from palio.errors import InvalidFile, InvalidPredicate, PalioError
+from palio.model.advertisement import Advertisement
+from palio.model.language import parse
+from palio.model.predicate import Constraint
+from palio.protocol.broker.access import Access, Identity
+from palio.protocol.broker.effects import Output
+from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.links import Link, Links
+from palio.protocol.broker.operations import OperationRequest, Operations
+from palio.protocol.broker.scheduler import Slices
+from palio.protocol.broker.subscriptions import ClientSubscriptions
+from palio.protocol.interfaces import Advertiser
+from palio.protocol.wire.control import (
+    AdvertiseRequest,
+    CloseCode,
+    ControlMessage,
+    Credit,
+    Done,
+    Hello,
+    SubscribeRequest,
+    UnadvertiseRequest,
+    UnsubscribeRequest,
+)
+from palio.protocol.wire.frames import BrokenFrame
+from palio.protocol.wire.handshake import check_client
+from palio.protocol.wire.refusals import refused
+
+Request: TypeAlias = UnsubscribeRequest | AdvertiseRequest | UnadvertiseRequest | OperationRequest
+
+
+class Clients:
+    def __init__(
+        self,
+        access: Access,
+        links: Links,
+        interests: Interests,
+        subscriptions: ClientSubscriptions,
+        operations: Operations,
+        output: Output,
+    ) -> None:
+        self._access = access
+        self._links = links
+        self._interests = interests
+        self._subscriptions = subscriptions
+        self._operations = operations
+        self._output = output
+        self._clients: dict[int, Link] = {}
+        self._advertised: dict[int, dict[int, Advertisement]] = {}
+        self.departures: list[Slices] = []
+        """Of clients that left with many subscriptions; whoever runs them clears it."""
+        self._restricted: dict[str, int] = {}  # how many clients have an identity with a grant
+
+    def __len__(self) -> int:
+        return len(self._clients)
+
+    # ---- coming and going
+
+    def welcome(self, link: Link, hello: Hello) -> bool:
+        """Add a client that said Hello; True: it replaces an older connection. Raises Forbidden if it
+        cannot be identified."""
+        check_client(hello)
+        identity = self._access.identify(hello.token, link.certificate)
+        link.publisher = f"{identity.name}/{hello.name}"
+        known = self._links.publishers.get(link.publisher)
+        if known is not None:
+            self.leave(known)
+            reason = f"client {hello.name!r} has a newer connection"
+            self._links.close(known, CloseCode.REPLACED, reason)
+        self._identify(link, identity)
+        self._links.name_publisher(link)
+        self._clients[link.number] = link
+        self._subscriptions.join(link.number)
+        return known is not None
+
+    def leave(self, link: Link) -> bool:
+        """Remove a client. False: it was removed before, or another link has taken its name."""
+        if self._clients.pop(link.number, None) is None:
+            return False
+        slices = self._subscriptions.leave(link.number)
+        if slices is not None:
+            self.departures.append(slices)
+        if self._advertised.pop(link.number, None):
+            self._interests.unadvertise(Advertiser(link.number), ())
+        self._forget_identity(link)
+        self._operations.leave(link)
+        return self._links.forget_publisher(link)
+
+    def _identify(self, link: Link, identity: Identity) -> None:
+        """Set the identity. The interest table holds its grant to publish while it is connected."""
+        link.identity = identity
+        link.is_restricted = not identity.publishes_anything
+        if link.is_restricted:
+            count = self._restricted[identity.name] = self._restricted.get(identity.name, 0) + 1
+            if count == 1:
+                self._interests.grant(identity.name, identity.publish)
+
+    def _forget_identity(self, link: Link) -> None:
+        assert link.identity is not None
+        if link.is_restricted:
+            name = link.identity.name
+            self._restricted[name] -= 1
+            if not self._restricted[name]:
+                del self._restricted[name]
+                self._interests.grant(name, None)
+
+    def reload(self, access: Access) -> None:
+        """Replace identities and grants; end what they no longer allow."""
+        self._access = access
+        known = {identity.name: identity for identity in access.identities()}
+        for link in self._clients.values():
+            self._forget_identity(link)
+            link.is_restricted = False
+        for link in list(self._clients.values()):
+            assert link.identity is not None
+            identity = known.get(link.identity.name)
+            if identity is None:
+                reason = f"identity {link.identity.name!r} was removed from the configuration"
+                self._links.close(link, CloseCode.DENIED, reason)
+            else:
+                self._identify(link, identity)
+                self._subscriptions.check_grants(link.number, identity)
+
+    def congest(self, link: Link, is_congested: bool) -> None:
+        """The host has too many unsent bytes for a client, or no longer."""
+        link.is_congested = is_congested
+        self._subscriptions.congest(link.number, is_congested)
+
+    # ---- requests
+
+    def hear(self, link: Link, message: ControlMessage, now_us: int) -> Slices | None:
+        """Process a control message of a client; a request that fails is refused. Returns the rest of
+        a request that takes long."""
+        if isinstance(message, Credit):
+            self._subscriptions.grant_credit(link.number, message.id, message.count)
+        elif isinstance(message, SubscribeRequest):
+            return self._subscribe(link, message, now_us)
+        elif isinstance(message, Request):
+            try:
+                self._answer(link, message, now_us)
+            except InvalidFile:  # the store is damaged, whatever the client asks for
+                raise
+            except PalioError as error:
+                self._output.say(link.number, refused(message.id, error))
+        else:
+            raise BrokenFrame(f"clients must not send {type(message).__name__}")
+        return None
+
+    def _subscribe(self, link: Link, request: SubscribeRequest, now_us: int) -> Slices:
+        assert link.identity is not None
+        try:
+            identity = link.identity
+            yield from self._subscriptions.subscribe(link.number, identity, request, now_us)
+            if link.identity is not identity:  # grants were reloaded meanwhile
+                self._subscriptions.check_grants(link.number, link.identity)
+        except InvalidFile:
+            raise
+        except PalioError as error:
+            self._output.say(link.number, refused(request.id, error))
+
+    def _answer(self, link: Link, request: Request, now_us: int) -> None:
+        if isinstance(request, UnsubscribeRequest):
+            self._subscriptions.unsubscribe(link.number, request, now_us)
+        elif isinstance(request, AdvertiseRequest | UnadvertiseRequest):
+            self._advertise(link, request)
+        else:
+            self._operations.answer(link, request, now_us)
+
+    def _advertise(self, link: Link, request: AdvertiseRequest | UnadvertiseRequest) -> None:
+        own = self._advertised.setdefault(link.number, {})
+        advertiser = Advertiser(link.number)
+        if isinstance(request, AdvertiseRequest):
+            new = Advertisement(tuple(map(_single, request.constraints)))
+            if own.pop(request.id, None) is not None:
+                self._interests.unadvertise(advertiser, own.values())
+            own[request.id] = new
+            self._interests.advertise(advertiser, new)
+        elif own.pop(request.id, None) is not None:
+            self._interests.unadvertise(advertiser, own.values())
+        self._output.say(link.number, Done(request.id))
+
+
+def _single(text: str) -> Constraint:
+    predicate = parse(text)
+    if len(predicate) != 1 or len(predicate.filters[0]) != 1:
+        raise InvalidPredicate(
+            f"{text}: an advertisement is a list of single constraints; write AND as two of them"
+        )
+    return predicate.filters[0].constraints[0]

@@ -1,0 +1,370 @@
+"""The data path: how messages pass through a broker, batch by batch.
+
+    clients ─PUBLISH─▶ arrived ─▶ lookup: one table, one answer ─┬─ live ────▶ local, policy ─▶ bytes
+    brokers ─FORWARD─▶                                           └─ durable ─▶ store ─(commit)─▶ the same
+
+Messages of one turn are looked up together, once; the answer serves grants, durable subscriptions,
+live subscriptions and other brokers. Durable messages keep their answer until they are committed, and
+then go to live subscriptions and neighbours. Those for which the store has no room are held.
+
+A message that cannot be parsed is rejected (from a client) or dropped (from a neighbour), and
+counted; the other messages of its batch are processed. Any other error stops the broker: going on
+would leave a gap in what publishers take for stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+from palio.errors import InvalidValue, PalioError
+from palio.protocol.broker.access import Identity
+from palio.protocol.broker.admission import Admission, TrafficCounts
+from palio.protocol.broker.effects import Output
+from palio.protocol.broker.failure import BrokerFailed
+from palio.protocol.broker.held import HeldMessages
+from palio.protocol.broker.links import Link, Links
+from palio.protocol.broker.local import LocalDelivery
+from palio.protocol.broker.neighbours import DedupWindow, NeighbourLinks
+from palio.protocol.broker.router_port import RouterPort
+from palio.protocol.durability.message_store import MessageStore
+from palio.protocol.interfaces import (
+    BROKER,
+    CONSUMERS,
+    DURABLE,
+    LIVE,
+    PATTERN,
+)
+from palio.protocol.policies.policy import RoutingPolicy
+from palio.protocol.wire.batch import MessageBatch
+from palio.protocol.wire.control import CloseCode
+from palio.protocol.wire.encode import forward_frames
+from palio.protocol.wire.frames import BrokenFrame
+from palio.routing.interest_table import InterestTable, Matches
+from palio.routing.packets import Publish
+
+JOINED_MAX = 64
+"""Batches with fewer messages are joined before the lookup."""
+
+_LOCAL = LIVE | CONSUMERS
+_AFTER_COMMIT = LIVE | BROKER | PATTERN
+
+
+class _Source(NamedTuple):
+    """What decides how messages are processed, besides their content."""
+
+    came_from: str | None
+    """A neighbour; None: a client published them here."""
+    durable: bool
+    identity: str
+    """Of a client whose messages must be checked against its grant; else empty."""
+    is_delivered: bool = False
+    """A copy was delivered here, and none was forwarded yet."""
+
+
+Answered: TypeAlias = list[tuple[MessageBatch, Matches]]
+"""Batches, each with its lookup result."""
+
+
+class DataPath:
+    def __init__(
+        self,
+        table: InterestTable,
+        local: LocalDelivery,
+        store: MessageStore,
+        policy: RoutingPolicy,
+        neighbours: NeighbourLinks,
+        port: RouterPort,
+        links: Links,
+        output: Output,
+        held_max: int,
+    ) -> None:
+        self.counts = TrafficCounts()
+        self._admission = Admission(table, links, output, self.counts)
+        self.dedup = DedupWindow()
+        self.held = HeldMessages(held_max)
+        self._table, self._local, self._store = table, local, store
+        self._policy, self._neighbours, self._port = policy, neighbours, port
+        self._links, self._output = links, output
+        self._arrived: dict[_Source, list[MessageBatch]] = {}  # in this turn
+        self._identities: dict[str, Identity] = {}  # of clients with a grant, in this turn
+        self._uncommitted = UncommittedMessages(table)
+        self.now_us = 0
+
+    # ---- arrival
+
+    def publish(self, link: Link, batch: MessageBatch) -> None:
+        """Take messages of a client; `flush` processes them."""
+        batch.sign(link.publisher)
+        name = ""
+        if link.is_restricted and link.identity is not None:
+            name = link.identity.name
+            self._identities[name] = link.identity
+        self._arrived.setdefault(_Source(None, batch.durable, name), []).append(batch)
+
+    def receive(self, neighbour: str, batch: MessageBatch) -> None:
+        """Take messages of a neighbour, without duplicates; `flush` processes them. With routes that
+        name the receivers, a copy has other receivers, and only its delivery here is in question."""
+        if not self._policy.is_source_routed:
+            batch, candidates = self.dedup.new(batch, self.flush)
+            if candidates is not None:
+                again = _Source(neighbour, batch.durable, "", is_delivered=True)
+                self._arrived.setdefault(again, []).append(candidates)
+        if batch.count:
+            self._arrived.setdefault(_Source(neighbour, batch.durable, ""), []).append(batch)
+
+    def flush(self) -> None:
+        """Look up all messages that have arrived, and deliver, store and forward them."""
+        try:
+            while self._arrived:
+                arrived, self._arrived = self._arrived, {}
+                for source, batches in arrived.items():
+                    for batch in _joined(batches):
+                        self._process(batch, source)
+        except PalioError as error:  # not the fault of whoever caused this flush
+            raise BrokerFailed(f"messages that have arrived were not processed: {error}") from error
+        self._identities.clear()
+        self.held.refused.clear()  # their links are closed: nothing more arrives from them
+        self._uncommitted.reclaim()
+
+    def _process(self, batch: MessageBatch, source: _Source) -> None:
+        came_from = source.came_from
+        is_passed_on = came_from is not None and self._policy.is_source_routed
+        if came_from is not None and is_passed_on:
+            batch = self._pass_on(batch, came_from)
+            if not batch.count:
+                return
+        batch, matches = self._lookup(batch, came_from)
+        if source.identity:
+            identity = self._identities[source.identity]
+            batch, matches = self._admission.permitted(batch, matches, identity)
+        if not batch.count:
+            return
+        if source.durable and came_from is None:
+            self._store_all(batch, matches)
+        else:
+            if not source.is_delivered:
+                if came_from is None:
+                    self.counts.published += batch.count
+                else:
+                    self.counts.received += batch.count
+                self._deliver(batch, matches, came_from)
+            if not is_passed_on:
+                self._forward(batch, matches, came_from)
+
+    def _lookup(self, batch: MessageBatch, came_from: str | None) -> tuple[MessageBatch, Matches]:
+        """The messages that can be parsed, and what they match."""
+        try:
+            return batch, self._table.lookup(batch)
+        except InvalidValue:
+            valid = self._admission.readable(batch, came_from)
+            return valid, self._table.evaluate(valid)
+
+    # ---- live messages
+
+    def _deliver(self, batch: MessageBatch, matches: Matches, came_from: str | None) -> None:
+        """Deliver to live subscriptions here, and to patterns."""
+        local = LIVE if batch.durable else _LOCAL
+        self._local.deliver(batch, matches.of(local))
+        if matches.has(PATTERN):
+            self._observe(batch, matches.of(PATTERN), came_from)
+
+    def _observe(self, batch: MessageBatch, matches: Matches, came_from: str | None) -> None:
+        for row in range(batch.count):
+            if matches.slots(row):
+                packet = Publish(
+                    batch.message(row), batch.publisher(row), batch.number(row), batch.time(row)
+                )
+                self._port.observe(came_from, packet)
+
+    def _forward(self, batch: MessageBatch, matches: Matches, came_from: str | None) -> None:
+        """Send to the next hops of the routing policy."""
+        if not self._neighbours:
+            return
+        matches = matches.of(BROKER)
+        if came_from is None and not len(matches.found):
+            return
+        interfaces = self._table.interfaces
+        grouped = matches.grouped(lambda slot: str(interfaces[slot].name))
+        hops: dict[str, dict[bytes, list[int]]] = {}
+        routes = [(b"", range(batch.count))] if came_from is None else batch.routes()
+        for route, rows in routes:
+            chosen = grouped if len(rows) == batch.count else grouped.pick(rows)
+            for interested, places in chosen.parts():
+                own = [rows[i] for i in places]
+                if not self._add_hops(hops, batch, route, interested, came_from, own):
+                    return
+        if came_from is None and hops:
+            self.dedup.note(batch)  # it may come back
+        self._send(batch, hops)
+
+    def _pass_on(self, batch: MessageBatch, came_from: str) -> MessageBatch:
+        """Forward messages by the receivers in their route. Returns those also for this broker."""
+        hops: dict[str, dict[bytes, list[int]]] = {}
+        here: list[int] = []
+        for route, rows in batch.routes():
+            if not self._add_hops(hops, batch, route, (), came_from, rows):
+                return batch.pick([])
+            if self._policy.is_receiver(route):
+                here += rows
+        self._send(batch, hops)
+        return self.dedup.new(batch.pick(sorted(here)), _nothing).new
+
+    def _add_hops(
+        self,
+        hops: dict[str, dict[bytes, list[int]]],
+        batch: MessageBatch,
+        route: bytes,
+        interested: tuple[str, ...],
+        came_from: str | None,
+        rows: list[int],
+    ) -> bool:
+        """Add the next hops of rows. False: the route is invalid, so the link is closed."""
+        try:
+            found = self._policy.next_hops(route, interested, came_from, len(rows))
+        except BrokenFrame as error:
+            assert came_from is not None
+            self._neighbours.close(came_from, CloseCode.PROTOCOL, str(error))
+            return False
+        if found is None:
+            self.dedup.refuse(batch, rows)
+            return True
+        for name, own in found:
+            hops.setdefault(name, {}).setdefault(own, []).extend(rows)
+        return True
+
+    def _send(self, batch: MessageBatch, hops: dict[str, dict[bytes, list[int]]]) -> None:
+        for name, routes in hops.items():
+            frames = forward_frames(batch, routes)
+            sent = self._neighbours.send(name, frames)
+            self.counts.forwarded += sent
+            self.counts.dropped += len(frames.ends) - sent
+
+    # ---- durable messages
+
+    def _store_all(self, batch: MessageBatch, matches: Matches) -> None:
+        begin = 0
+        for publisher, end in batch.publisher_ends():
+            own = batch.slice(begin, end)
+            if publisher in self.held.batches:  # keep the order behind the held ones
+                self._hold(publisher, own)
+            elif publisher not in self.held.refused:
+                self._store_some(publisher, own, matches.slice(begin, end))
+            begin = end
+
+    def _store_some(self, publisher: str, batch: MessageBatch, matches: Matches) -> None:
+        """Store messages of one publisher; hold those for which there is no room."""
+        interfaces = self._table.interfaces
+        before = self._store.taken_number(publisher)
+        durable = matches.of(DURABLE).grouped(interfaces.__getitem__)
+        taken = self._store.publish(batch, durable, self.now_us)
+        rows = _new_rows(batch, before, taken)
+        self.counts.published += len(rows)
+        if rows and matches.has(_AFTER_COMMIT):
+            self._uncommitted.add(batch.pick(rows), matches.pick(rows))
+        if taken < batch.count:
+            self._hold(publisher, batch.slice(taken, batch.count))
+
+    def _hold(self, publisher: str, batch: MessageBatch) -> None:
+        """Hold messages until there is room. Disconnect a client that exceeds `held_max`."""
+        if not self.held.add(publisher, batch):
+            self.held.refuse(publisher)
+            link = self._links.publishers.get(publisher)
+            if link is not None:
+                reason = "too many durable messages that are not acknowledged"
+                self._links.close(link, CloseCode.OVERLOAD, reason)
+
+    def store_held(self) -> None:
+        """The store has room again: look up the held messages anew, and store them."""
+        for publisher, batch in self.held.take():
+            valid, matches = self._lookup(batch, None)
+            if valid.count:
+                self._store_some(publisher, valid, matches)
+
+    def sealed(self, ticket: int) -> None:
+        """The commit with this ticket covers what was stored so far."""
+        self._uncommitted.seal(ticket)
+
+    def committed(self, ticket: int) -> None:
+        """Send committed durable messages to live subscriptions and neighbours."""
+        for batch, matches in self._uncommitted.take(ticket):
+            self._deliver(batch, matches, None)
+            self._forward(batch, matches, None)
+
+
+def _nothing() -> None:
+    """All that is known was dealt with."""
+
+
+class UncommittedMessages:
+    """Durable messages that are stored but not committed, each batch with its lookup result.
+
+    Results name interfaces by slots of the interest table. A slot that was retired before the oldest
+    result was made occurs in none of them, so the table may reuse it.
+    """
+
+    def __init__(self, table: InterestTable) -> None:
+        self._table = table
+        self._stored: Answered = []
+        self._since = 0
+        """How many slots had been retired when the first answer in `_stored` was made."""
+        self._sealed: dict[int, tuple[int, Answered]] = {}
+        """By ticket, in the order of tickets."""
+
+    def __len__(self) -> int:
+        """The number of batches."""
+        return len(self._stored) + sum(len(answered) for _, answered in self._sealed.values())
+
+    def add(self, batch: MessageBatch, matches: Matches) -> None:
+        """Add stored messages with their lookup result, made in this turn."""
+        if not self._stored:
+            self._since = self._table.retired
+        self._stored.append((batch, matches))
+
+    def seal(self, ticket: int) -> None:
+        """The commit with this ticket covers what was stored so far."""
+        if self._stored:
+            self._sealed[ticket], self._stored = (self._since, self._stored), []
+
+    def take(self, ticket: int) -> Answered:
+        """The batches that the commit with this ticket covers, or an earlier one."""
+        safe = [one for one in self._sealed if one <= ticket]
+        return [answer for one in safe for answer in self._sealed.pop(one)[1]]
+
+    def reclaim(self) -> None:
+        """Let the table reuse slots that occur in no result; no other results are in use."""
+        retired = self._table.retired
+        if retired == self._table.reclaimed:
+            return
+        if self._stored:
+            retired = self._since
+        for since, _ in self._sealed.values():
+            retired = min(retired, since)
+        self._table.reclaim(retired)
+
+
+def _joined(batches: list[MessageBatch]) -> Iterator[MessageBatch]:
+    """Large batches unchanged, small ones joined, in their order."""
+    small: list[MessageBatch] = []
+    for batch in batches:
+        if batch.count >= JOINED_MAX:
+            if small:
+                yield MessageBatch.concat(small)
+                small = []
+            yield batch
+        else:
+            small.append(batch)
+    if small:
+        yield MessageBatch.concat(small)
+
+
+def _new_rows(batch: MessageBatch, last: int, count: int) -> Any:
+    """Of the first `count` rows, those whose number is larger than all before."""
+    if count == batch.count and batch.ascends(last):
+        return range(count)
+    rows = []
+    for row, number in enumerate(batch.numbers()[:count]):
+        if number > last:
+            last = number
+            rows.append(row)
+    return rows

@@ -1,0 +1,198 @@
+"""Explanations: where a message would go if it were published here, and why.
+
+    client ─Explain─▶ broker ─┬─ what it does itself
+                              └─ ExplainHop ─▶ next brokers, as the message would travel
+                                 HopExplained ◀─ their answers, back to the first broker
+
+Nothing is delivered. Each `HopExplained` tells the first broker which brokers come next. It answers
+when all have replied, or after `SILENT_US` names those that have not. It adds the durable
+subscriptions at brokers that the message would not visit live: it would store the message for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from palio.model.language import parse
+from palio.model.message import Message
+from palio.model.predicate import Predicate
+from palio.protocol.broker.access import check_admin
+from palio.protocol.broker.durable import HomeSubscriptions
+from palio.protocol.broker.effects import Output
+from palio.protocol.broker.links import Link, Links
+from palio.protocol.broker.neighbours import NeighbourLinks
+from palio.protocol.broker.subscriptions import ClientSubscriptions
+from palio.protocol.interfaces import RemoteBroker
+from palio.protocol.policies.link_state import LinkStateDatabase
+from palio.protocol.policies.policy import Hops, RoutingPolicy
+from palio.protocol.policies.unicast import Unicast
+from palio.protocol.wire.control import Explain, Explained, ExplainHop, Hop, HopExplained
+from palio.protocol.wire.handshake import own_name
+from palio.routing.interest_table import InterestTable
+
+SILENT_US = 2_000_000
+HOPS_MAX = 1000
+REASONS_MAX = 5
+
+
+class _Question:
+    __slots__ = ("deadline_us", "hops", "link", "request", "silent")
+
+    def __init__(self, link: int, request: Explain, deadline_us: int) -> None:
+        self.link = link
+        self.request = request
+        self.deadline_us = deadline_us
+        self.hops: list[Hop] = []
+        self.silent: list[str] = []  # one entry for each packet that is not explained yet
+
+
+class Explaining:
+    """`routing`: table, policy and unicast, which say where a message goes."""
+
+    def __init__(
+        self,
+        routing: tuple[InterestTable, RoutingPolicy, Unicast],
+        database: LinkStateDatabase,
+        subscriptions: ClientSubscriptions,
+        home: HomeSubscriptions,
+        neighbours: NeighbourLinks,
+        links: Links,
+        output: Output,
+    ) -> None:
+        self._table, self._policy, self._unicast = routing
+        self._database = database
+        self._subscriptions = subscriptions
+        self._home = home
+        self._neighbours = neighbours
+        self._links = links
+        self._output = output
+        self._questions: dict[int, _Question] = {}
+        self._asked = 0
+
+    def begin(self, link: Link, request: Explain, now_us: int) -> None:
+        assert link.identity is not None
+        check_admin(link.identity, "see explanations")
+        self._asked += 1
+        number, me = self._asked, self._database.me
+        self._questions[number] = _Question(link.number, request, now_us + SILENT_US)
+        try:
+            self._explain(ExplainHop(number, me, "", request.attributes, request.subscription))
+        except Exception:  # it is refused: nobody waits for an answer
+            self._questions.pop(number, None)
+            raise
+
+    def hear(self, link: Link, message: ExplainHop | HopExplained) -> None:
+        if isinstance(message, ExplainHop):
+            self._explain(msgspec.structs.replace(message, came_from=link.neighbour))
+        else:
+            self._send(message)
+
+    def leave(self, link: Link) -> None:
+        gone = [number for number, q in self._questions.items() if q.link == link.number]
+        for number in gone:
+            del self._questions[number]
+
+    @property
+    def deadline_us(self) -> int | None:
+        return min((q.deadline_us for q in self._questions.values()), default=None)
+
+    def wake(self, now_us: int) -> None:
+        for number, question in list(self._questions.items()):
+            if question.deadline_us <= now_us:
+                self._answer(number, question)
+
+    def _explain(self, asked: ExplainHop) -> None:
+        """Report what this broker does with the message, and ask its next hops."""
+        me, message = self._database.me, Message.from_json(asked.attributes)
+        hops = self._next_hops(asked, message)
+        is_receiver = not asked.came_from or self._policy.is_receiver(bytes(asked.route))
+        delivers = self._reasons(message, asked.subscription) if is_receiver else ()
+        sends = tuple((name, self._policy.reason) for name, _ in hops)
+        self._send(HopExplained(asked.id, asked.asker, Hop(me, asked.came_from, delivers, sends)))
+        for name, route in hops:
+            on = msgspec.structs.replace(asked, came_from=me, route=msgspec.Raw(route))
+            self._neighbours.say(name, on)
+
+    def _next_hops(self, asked: ExplainHop, message: Message) -> Hops:
+        found = self._table.interfaces_of(message)
+        interested = tuple(one.name for one in found if isinstance(one, RemoteBroker))
+        came_from = asked.came_from or None
+        hops = self._policy.next_hops(bytes(asked.route), interested, came_from, count=0)
+        return [(name, route) for name, route in hops or () if name in self._neighbours]
+
+    def _reasons(self, message: Message, subscription: str) -> tuple[tuple[str, str], ...]:
+        """The subscriptions here that match, and why; for `subscription` also why not."""
+        named = [
+            (f"{link.publisher}#{one.id}", one.predicate)
+            for one in self._subscriptions
+            if one.predicate is not None and not one.durable
+            if (link := self._links.open.get(one.link)) is not None
+        ]
+        return tuple(
+            (name, why(predicate, message))
+            for name, predicate in [*named, *self._home]
+            if predicate.matches(message) or is_named(name, subscription)
+        )
+
+    def _send(self, told: HopExplained) -> None:
+        if told.asker == self._database.me:
+            self._note(told)
+            return
+        hop = self._unicast.hop_of.get(told.asker)
+        if hop is not None:
+            self._neighbours.say(hop, told)
+
+    def _note(self, told: HopExplained) -> None:
+        question = self._questions.get(told.id)
+        if question is None:
+            return
+        if told.hop.broker in question.silent:
+            question.silent.remove(told.hop.broker)
+        question.hops.append(told.hop)
+        question.silent += [name for name, _ in told.hop.sends]
+        if not question.silent or len(question.hops) > HOPS_MAX:
+            self._answer(told.id, question)
+
+    def _answer(self, number: int, question: _Question) -> None:
+        del self._questions[number]
+        silent = tuple(dict.fromkeys(question.silent))
+        first, *others = question.hops
+        stored = tuple(self._stored(question))
+        hops = (msgspec.structs.replace(first, delivers=first.delivers + stored), *others)
+        self._output.say(question.link, Explained(question.request.id, hops, silent))
+
+    def _stored(self, question: _Question) -> Iterator[tuple[str, str]]:
+        """Durable subscriptions at other brokers that no hop reported, and why they match or not."""
+        subscription = question.request.subscription
+        message = Message.from_json(question.request.attributes)
+        told = {(hop.broker, name) for hop in question.hops for name, _ in hop.delivers}
+        for fact in self._database.durables():
+            if fact.broker == self._database.me or (fact.broker, fact.name) in told:
+                continue
+            predicate = parse(fact.durable.predicate)
+            reason = why(predicate, message)
+            if predicate.matches(message):
+                text = f"kept here until {fact.broker} has it; {reason}"
+                yield fact.name, f"durable, at {fact.broker}: {text}"
+            elif is_named(fact.name, subscription):
+                yield fact.name, f"durable, at {fact.broker}: not sent; {reason}"
+
+
+def is_named(name: str, subscription: str) -> bool:
+    """Whether `subscription` is this name, with or without the identity prefix."""
+    return bool(subscription) and subscription in (name, own_name(name))
+
+
+def why(predicate: Predicate, message: Message) -> str:
+    """Why a predicate selects a message, or does not, in one line."""
+    verdicts = predicate.explain(message).filters
+    held = next((verdict for verdict in verdicts if verdict.holds), None)
+    if held is not None:
+        reasons = ", ".join(one.reason for one in held.deciding)
+        return f"{held.filter} holds" + (f": {reasons}" if reasons else "")
+    failed = [f"{v.deciding[0].constraint} fails: {v.deciding[0].reason}" for v in verdicts]
+    if len(failed) > REASONS_MAX:
+        failed[REASONS_MAX:] = [f"and {len(failed) - REASONS_MAX} other filters fail"]
+    return "; ".join(failed) or "it selects nothing"

@@ -1,0 +1,193 @@
+"""The only module that changes the interest table.
+
+    clients        subscribe, unsubscribe, watch, advertise ─┐
+    durable ones   add_durable, remove_durable               ├─▶ flush, then router and table
+    other brokers  change_remote, neighbour, packet          │
+    access         grant                                     ┘
+
+A message is matched against the subscriptions at its arrival, so each method flushes first: the
+data path processes the messages received so far. Callers need not do so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from palio.model.advertisement import Advertisement
+from palio.model.predicate import Filter, Predicate
+from palio.protocol.broker.local import LocalDelivery
+from palio.protocol.broker.router_port import RouterPort
+from palio.protocol.broker.scheduler import Slices, in_slices
+from palio.protocol.interfaces import (
+    Advertiser,
+    DurableSubscription,
+    LocalInterface,
+    PublishGrant,
+    RemoteBroker,
+    Watcher,
+)
+from palio.protocol.policies.policy import RoutingPolicy
+from palio.routing.interest_table import InterestTable
+from palio.routing.packets import (
+    Advertise,
+    Joined,
+    Left,
+    Packet,
+    Received,
+    Restate,
+    Subscribe,
+    Tick,
+)
+from palio.routing.patterns.packets import Watch
+from palio.routing.patterns.pattern import Pattern
+
+FILTERS_AT_ONCE = 8
+"""Filters of an interface that are added in one slice."""
+
+
+class Interests:
+    def __init__(
+        self,
+        table: InterestTable,
+        port: RouterPort,
+        policy: RoutingPolicy,
+        local: LocalDelivery,
+        flush: Callable[[], None],
+    ) -> None:
+        self._table = table
+        self._port = port
+        self._policy = policy
+        self._local = local
+        self.flush = self._flush = flush
+        """Deal with the messages that have arrived; for those who ask before they change."""
+        self._entering: set[LocalInterface] = set()  # in slices
+        self._filters: dict[DurableSubscription | PublishGrant, tuple[Filter, ...]] = {}
+
+    # ---- clients
+
+    def enter(self, interface: LocalInterface, filters: Sequence[Filter]) -> Slices:
+        """Add the filters of an interface, in slices if they are many. Nobody gets its messages before
+        `subscribe`. Nothing happens if it is there already."""
+        while interface in self._entering:
+            yield None
+        if self._local.has(interface):
+            return
+        self._flush()
+        self._port.step(Joined(interface))
+        if len(filters) <= FILTERS_AT_ONCE:
+            self._port.step(Received(interface, Restate(subscriptions=tuple(filters))))
+            return
+        self._entering.add(interface)
+        try:
+            for part in in_slices(list(filters), FILTERS_AT_ONCE):
+                self._flush()
+                for found in part:
+                    self._port.step(Received(interface, Subscribe(found)))
+                yield None
+        except GeneratorExit:  # the client is gone
+            self.leave(interface)
+            raise
+        finally:
+            self._entering.discard(interface)
+
+    def leave(self, interface: LocalInterface) -> None:
+        """Take back `enter`, if nobody subscribed."""
+        if not self._local.has(interface):
+            self._flush()
+            self._port.step(Left(interface))
+
+    def subscribe(
+        self,
+        interface: LocalInterface,
+        subscriber: tuple[int, int],
+        credit: int,
+        *,
+        ends: bool = False,
+    ) -> None:
+        """Add a subscriber (link and id) to an interface whose filters are there (`enter`). `ends`:
+        end it when too much waits for it."""
+        self._flush()
+        self._local.add(interface, *subscriber, credit, ends=ends)
+
+    def unsubscribe(self, subscriber: tuple[int, int]) -> None:
+        self._flush()
+        interface = self._local.remove(*subscriber)
+        if interface is not None:  # it has no other subscriber
+            self._port.step(Left(interface))
+
+    def watch(self, watcher: Watcher, pattern: Pattern) -> None:
+        self._flush()
+        self._port.step(Joined(watcher))
+        self._port.step(Received(watcher, Watch(watcher.id, pattern)))
+
+    def unwatch(self, watcher: Watcher) -> None:
+        self._flush()
+        self._port.step(Left(watcher))
+
+    def advertise(self, advertiser: Advertiser, advertisement: Advertisement) -> None:
+        """Add an advertisement of a client."""
+        self._flush()
+        if advertiser not in self._port.router.peers:
+            self._port.step(Joined(advertiser))
+        self._port.step(Received(advertiser, Advertise(advertisement)))
+
+    def unadvertise(self, advertiser: Advertiser, all_: Iterable[Advertisement]) -> None:
+        """A client advertises only these from now on."""
+        self._flush()
+        left = tuple(all_)
+        if left:
+            self._port.step(Received(advertiser, Restate(advertisements=left)))
+        elif advertiser in self._port.router.peers:
+            self._port.step(Left(advertiser))
+
+    def tick(self, now_us: int) -> None:
+        """Let patterns stop waiting for messages that are overdue."""
+        due = self.due_us
+        if due is not None and due <= now_us:
+            self._flush()
+            self._port.step(Tick(now_us))
+
+    @property
+    def due_us(self) -> int | None:
+        """When `tick` must be called next; None: no pattern waits."""
+        return self._port.router.due
+
+    # ---- durable subscriptions and grants
+
+    def add_durable(self, subscription: DurableSubscription, predicate: Predicate) -> None:
+        """Add or replace a durable subscription, here or at another broker."""
+        self._replace(subscription, predicate.filters)
+
+    def remove_durable(self, subscription: DurableSubscription) -> None:
+        self._replace(subscription, ())
+
+    def grant(self, identity: str, publish: Predicate | None) -> None:
+        """Set what an identity may publish; None removes its grant from the table."""
+        self._replace(PublishGrant(identity), () if publish is None else publish.filters)
+
+    def _replace(
+        self, interface: DurableSubscription | PublishGrant, filters: tuple[Filter, ...]
+    ) -> None:
+        self._flush()
+        before = self._filters.pop(interface, ())
+        self._table.change(interface, dict.fromkeys(before, False))
+        if filters:
+            self._filters[interface] = filters
+            self._table.change(interface, dict.fromkeys(filters, True))
+
+    # ---- other brokers
+
+    def change_remote(self, broker: str, news: Mapping[Filter, bool]) -> None:
+        """Add (True) and remove filters of another broker, by its link state."""
+        self._flush()
+        self._table.change(RemoteBroker(broker), news)
+
+    def neighbour(self, name: str, is_up: bool) -> None:
+        """The link to a neighbour is up or down."""
+        self._flush()
+        self._port.take(self._policy.on_neighbour(name, is_up))
+
+    def packet(self, name: str, packet: Packet) -> None:
+        """Process a packet from the router of a neighbour."""
+        self._flush()
+        self._port.take(self._policy.on_packet(name, packet))

@@ -1,0 +1,120 @@
+"""The connections of a broker, and who is at the other end of each.
+
+Any part may close a link (`Links.close`), which removes it from `open` at once. Before the turn ends,
+the broker tells the other parts and the other end (`take_closed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from palio.errors import PalioError
+from palio.protocol.broker.access import Forbidden, Identity
+from palio.protocol.broker.effects import Close
+from palio.protocol.wire.control import CloseCode
+from palio.protocol.wire.frames import BEFORE_HELLO, FrameReader
+from palio.protocol.wire.handshake import Answering, Dialling, Unwelcome
+
+
+class Link:
+    """A connection, and who is at the other end once that is known."""
+
+    __slots__ = ("certificate", "credit", "dialled", "handshake", "heard_us", "identity",
+                 "is_congested", "is_restricted", "neighbour", "number", "pinged_us", "publisher",
+                 "reader", "received")  # fmt: skip
+
+    def __init__(self, number: int, now_us: int, certificate: str) -> None:
+        self.number = number
+        self.reader = FrameReader(BEFORE_HELLO)
+        self.heard_us = self.pinged_us = now_us
+        self.dialled: str | None = None
+        """The neighbour that this broker dialled; None: the other end dialled."""
+        self.handshake: Dialling | Answering | None = None
+        self.neighbour = ""
+        """The name of a broker, once it has proved it."""
+        self.identity: Identity | None = None
+        """Of a client, after its handshake."""
+        self.certificate = certificate
+        """The name in the certificate of the other end, verified."""
+        self.publisher = ""
+        """Of a client: identity and name."""
+        self.is_restricted = True
+        """Whether some messages are outside the client's grant to publish."""
+        self.credit = 0
+        """How many more messages a neighbour takes."""
+        self.is_congested = False
+        """Whether too many bytes wait to be sent on it."""
+        self.received = 0
+        """Messages from a neighbour since it was last granted credit."""
+
+    def move_clock(self, missed_us: int, now_us: int) -> None:
+        """This process was paused, or read nothing: do not count that as silence."""
+        self.heard_us = min(now_us, self.heard_us + missed_us)
+
+
+def close_code(error: PalioError) -> CloseCode:
+    """Why a connection ends on which this error was raised."""
+    if isinstance(error, Unwelcome):
+        return error.code
+    return CloseCode.DENIED if isinstance(error, Forbidden) else CloseCode.PROTOCOL
+
+
+class Links:
+    """All links by number, and those of clients by the publisher's name."""
+
+    def __init__(self) -> None:
+        self.open: dict[int, Link] = {}
+        """By number."""
+        self.publishers: dict[str, Link] = {}
+        """Those of clients, by the name of the publisher."""
+        self.closed: list[tuple[Link, Close]] = []
+        """Closed locally, not yet detached."""
+        self.paused_us: int | None = None
+        """Since when the host reads from no connection; None: it reads."""
+
+    def __len__(self) -> int:
+        return len(self.open)
+
+    def __iter__(self) -> Iterator[Link]:
+        return iter(list(self.open.values()))
+
+    def close(self, link: Link, code: CloseCode, reason: str) -> None:
+        """Close a connection locally."""
+        if self.open.pop(link.number, None) is not None:
+            self.closed.append((link, Close(code, reason)))
+
+    def take_closed(self) -> list[tuple[Link, Close]]:
+        """The links closed since the last call, with the reasons."""
+        closed, self.closed = self.closed, []
+        return closed
+
+    # ---- silence
+
+    def pause(self, now_us: int) -> None:
+        """The host reads from nobody for a while."""
+        if self.paused_us is None:
+            self.paused_us = now_us
+
+    def resume(self, now_us: int) -> None:
+        """The host reads again: what was not heard meanwhile is no silence of the other ends."""
+        if self.paused_us is not None:
+            self.listen_from(now_us, now_us - self.paused_us)
+            self.paused_us = None
+
+    def listen_from(self, now_us: int, missed_us: int) -> None:
+        """This broker has not listened for so long until now."""
+        for link in self:
+            link.move_clock(missed_us, now_us)
+
+    # ---- publishers
+
+    def name_publisher(self, link: Link) -> None:
+        """Register the link of a client under its publisher name."""
+        self.publishers[link.publisher] = link
+
+    def forget_publisher(self, link: Link) -> bool:
+        """Remove the link of a client. False: another link has taken its name."""
+        if self.publishers.get(link.publisher) is not link:
+            return False
+        del self.publishers[link.publisher]
+        return True

@@ -1,0 +1,63 @@
+"""The network as a broker sees it: applies changes of the link-state database to routing.
+
+own interests ─▶ database ─▶ other brokers
+                 database ─▶ topology ──▶ policy, unicast, reachable brokers of the store
+                          ─▶ filters of others ─▶ interests
+"""
+
+from __future__ import annotations
+
+from palio.protocol.broker.flooding import Flooding
+from palio.protocol.broker.interests import Interests
+from palio.protocol.durability.message_store import MessageStore
+from palio.protocol.policies.link_state import LinkStateDatabase
+from palio.protocol.policies.policy import RoutingPolicy
+from palio.protocol.policies.unicast import Unicast
+from palio.routing.topology import Topology
+
+
+class NetworkView:
+    def __init__(
+        self,
+        database: LinkStateDatabase,
+        flooding: Flooding,
+        policy: RoutingPolicy,
+        unicast: Unicast,
+        interests: Interests,
+        store: MessageStore,
+    ) -> None:
+        self.database = database
+        self.policy = policy
+        self._flooding = flooding
+        self._unicast = unicast
+        self._interests = interests
+        self._store = store
+        self._changes = database.follow()
+        self.version = -1
+        """Of the database at the last `follow`."""
+        self._net: Topology | None = None
+
+    def follow(self, now_us: int) -> None:
+        """Apply what has changed in the database."""
+        self.version = self.database.version
+        changes = dict(self._changes)
+        self._changes.clear()
+        if self.policy.routes_by_link_state:
+            for broker, news in changes.items():
+                self._interests.change_remote(broker, news)
+        net = self.database.topology()
+        if net is not self._net:
+            self._net = net
+            self.policy.on_topology(net)
+            self._unicast.on_topology(net)
+            self._store.reachable([] if net is None else sorted(net.nodes), now_us)
+
+    def announce(self, now_us: int) -> None:
+        """Flood what has changed at this broker."""
+        wanted = self.policy.interests
+        if wanted:
+            texts = {str(found): found for found in wanted}
+            new = {text: (found,) for text, found in texts.items() if wanted[found]}
+            wanted.clear()
+            self.database.want(sorted(new), sorted(texts.keys() - new.keys()), new)
+        self._flooding.announce(now_us)

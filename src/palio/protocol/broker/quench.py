@@ -1,0 +1,103 @@
+"""Quenching: publishers learn what subscribers want, and need not send anything else.
+
+A publisher that asks gets the reduced filters of all live and durable subscriptions of the network.
+Sent at once, then on change, at most every QUENCH_US, limited to what the publisher may publish. With
+more than WANTED_MAX filters it is told to send everything. While nobody asks or nothing changes,
+nothing is computed and there is no deadline.
+"""
+
+from __future__ import annotations
+
+from palio.model.language import parse
+from palio.model.predicate import Filter, Predicate
+from palio.model.reduction import reduce
+from palio.protocol.broker.access import Identity, check_quench, of_concern
+from palio.protocol.broker.effects import Output
+from palio.protocol.broker.links import Link
+from palio.protocol.policies.demand import NetworkDemand
+from palio.protocol.policies.link_state import LinkStateDatabase
+from palio.protocol.wire.control import Done, Quench, Wanted
+from palio.routing.interest_table import InterestTable
+from palio.routing.router import Router
+
+QUENCH_US = 200_000
+WANTED_MAX = 1000
+"""The most filters that are sent to a publisher."""
+
+
+class Quenching:
+    def __init__(
+        self, router: Router, table: InterestTable, database: LinkStateDatabase, output: Output
+    ) -> None:
+        self._router = router
+        self._table = table
+        self._database = database
+        self._demand = NetworkDemand(database)
+        self._output = output
+        self.told: dict[int, tuple[Link, str | None]] = {}
+        """Links of publishers that asked, and what each was told last."""
+        self.deadline_us: int | None = None
+        self._known = (0, 0)
+        """The versions of the table and of the database that were looked at last."""
+        self._next_us = 0
+        """Not before then again."""
+
+    def ask(self, link: Link, request: Quench, now_us: int) -> None:
+        """A client turns quenching on or off."""
+        assert link.identity is not None
+        check_quench(link.identity)
+        self._output.say(link.number, Done(request.id))
+        self.leave(link)
+        if request.on:
+            self.told[link.number] = link, ""
+            self._known = self._table.version, self._database.version
+            self._tell(now_us)
+
+    def leave(self, link: Link) -> None:
+        self.told.pop(link.number, None)
+
+    def follow(self, now_us: int) -> None:
+        """Notice changes of subscriptions; to be called after every change while anybody is told."""
+        known = self._table.version, self._database.version
+        if known != self._known:
+            self._known = known
+            if self.deadline_us is None:
+                self.deadline_us = max(now_us, self._next_us)
+
+    def wake(self, now_us: int) -> None:
+        if self.deadline_us is not None and now_us >= self.deadline_us:
+            self._tell(now_us)
+
+    def _tell(self, now_us: int) -> None:
+        """Tell all who asked, if it is not what they know."""
+        self.deadline_us, self._next_us = None, now_us + QUENCH_US
+        if not self.told:
+            return
+        wanted, texts = self._wanted(), dict[str, str | None]()
+        for link, told in list(self.told.values()):
+            identity = link.identity
+            assert identity is not None
+            if identity.name not in texts:
+                texts[identity.name] = _text(wanted, identity)
+            text = texts[identity.name]
+            if told != text:
+                self.told[link.number] = link, text
+                self._output.say(link.number, Wanted(text))
+
+    def _wanted(self) -> list[Filter] | None:
+        """The reduced filters of all subscriptions; None: too many."""
+        others = self._demand.reduced()
+        if others is None:
+            return None
+        filters: dict[Filter, None] = dict.fromkeys(self._router.subscriptions)
+        for fact in self._database.durables():
+            filters.update(dict.fromkeys(parse(fact.durable.predicate)))
+        filters.update(dict.fromkeys(others))
+        if len(filters) > WANTED_MAX:
+            return None
+        return list(reduce(Predicate(tuple(filters))))
+
+
+def _text(wanted: list[Filter] | None, identity: Identity) -> str | None:
+    """The filters that a publisher is told, limited to its grant; None: too many."""
+    return None if wanted is None else str(Predicate(tuple(of_concern(identity, wanted))))

@@ -1,0 +1,231 @@
+"""Turns with a budget: no turn of the host's event loop takes long, whatever clients ask for.
+
+    receive ─▶ does anything wait on this link, or has this turn done enough? ─┬─ no ──▶ processed
+                                                                              └─ yes ─▶ backlog of the link
+    take    ─▶ a new budget: the links with a backlog in turn, an item or a slice of each
+
+A request that takes long is a generator (`Slices`). It yields None where the rest may wait, or a
+BackgroundJob: a computation that the host runs in another thread. What arrives on the same link waits meanwhile, in
+order; other links do not. Large backlogs stop the reading of their links.
+
+Costs are counted in units of about 0.1 ms, not measured: what a broker does depends on its input only.
+A broker that does not defer (tests, tools) has no bounds and runs jobs at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import Any, Final, TypeAlias, TypeVar
+
+from palio.protocol.broker.effects import BackgroundJob, Effects
+from palio.protocol.broker.links import Link
+from palio.protocol.wire.batch import MessageBatch
+from palio.protocol.wire.control import (
+    AdvertiseRequest,
+    ControlMessage,
+    Explain,
+    LinkStates,
+    Quench,
+    RouterPacket,
+    SubscribeRequest,
+    UnadvertiseRequest,
+    UnsubscribeRequest,
+)
+from palio.protocol.wire.frames import MessageFrame
+
+TURN_UNITS = 80
+"""The budget of a turn."""
+SLICE_UNITS = 20
+"""What a slice of a long request may cost."""
+BACKLOG_BYTES = 1 << 20
+"""A link with a larger backlog is not read."""
+
+T = TypeVar("T")
+Item: TypeAlias = MessageBatch | MessageFrame | ControlMessage
+
+
+Slices: TypeAlias = Generator["BackgroundJob[Any] | None", None, None]
+
+
+def in_slices(parts: list[T], size: int) -> list[list[T]]:
+    return [parts[at : at + size] for at in range(0, len(parts), size)]
+
+
+COSTS: Final[dict[Any, int]] = {
+    SubscribeRequest: 4, UnsubscribeRequest: 4, AdvertiseRequest: 4, UnadvertiseRequest: 4,
+    Explain: 8, Quench: 4, RouterPacket: 4, LinkStates: 4,
+}  # fmt: skip
+"""Of control messages, in units. Messages, and what belongs to them, cost nothing here."""
+
+
+def cost(item: Item) -> int:
+    """What an item costs, in units."""
+    if isinstance(item, LinkStates):
+        return 4 + sum(len(state.wanted) + len(state.durable) for state in item.states)
+    return COSTS.get(type(item), 0)
+
+
+class _Backlog:
+    """What waits on one link; `slices` is the request that is under way."""
+
+    __slots__ = ("bytes", "is_paused", "items", "job", "link", "slices")
+
+    def __init__(self, link: Link | None) -> None:
+        self.link = link
+        self.items: deque[Item] = deque()
+        self.slices: Slices | None = None
+        self.job: BackgroundJob[Any] | None = None
+        self.bytes = 0
+        self.is_paused = False
+
+
+class TurnScheduler:
+    """`process(link, item)` does what an item asks for, or returns the slices of it."""
+
+    def __init__(self, process: Callable[[Link, Item], Slices | None], *, defers: bool) -> None:
+        self._process = process
+        self._defers = defers
+        self.budget = TURN_UNITS
+        """What the turn may still cost."""
+        self.turn: deque[_Backlog] = deque()
+        """Backlogs that have something to do, the next one first."""
+        self.backlogs: dict[int, _Backlog] = {}
+        """By link."""
+        self._blocked: dict[BackgroundJob[Any], _Backlog] = {}
+        self.jobs: list[BackgroundJob[Any]] = []
+        """For the host, new since it was asked."""
+        self.reading: dict[int, bool] = {}
+        """Links to stop (False) or start reading, since the host was asked."""
+
+    def __len__(self) -> int:
+        """How many links or departures have work that waits."""
+        return len(self.turn) + len(self._blocked)
+
+    # ---- input
+
+    def take(self, link: Link, item: Item) -> None:
+        """Process an item, now or in its turn."""
+        backlog = self.backlogs.get(link.number)
+        if backlog is not None:
+            backlog.items.append(item)
+            return
+        units = cost(item) if self._defers else 0
+        if units and self.budget <= 0:
+            self._wait(link, None).items.append(item)
+            return
+        self.budget -= units
+        slices = self._process(link, item)
+        if slices is not None:
+            self._advance(self._wait(link, slices))
+
+    def arrived(self, link: int, size: int) -> None:
+        """So many bytes came over a link with a backlog."""
+        backlog = self.backlogs[link]
+        backlog.bytes += size
+        if backlog.bytes > BACKLOG_BYTES and not backlog.is_paused:
+            backlog.is_paused = True
+            self.reading[link] = False
+
+    def detach(self, slices: Slices | None) -> None:
+        """Work that belongs to no link."""
+        if slices is not None:
+            self._advance(self._wait(None, slices))
+
+    def drop(self, link: Link) -> None:
+        """A link is gone, and so is what waits on it."""
+        backlog = self.backlogs.pop(link.number, None)
+        self.reading.pop(link.number, None)
+        if backlog is None:
+            return
+        if backlog.job is not None:
+            self._blocked.pop(backlog.job, None)
+        if backlog in self.turn:
+            self.turn.remove(backlog)
+        if backlog.slices is not None:
+            backlog.slices.close()
+
+    def finished(self, job: BackgroundJob[Any]) -> None:
+        """The host has run a job."""
+        backlog = self._blocked.pop(job, None)
+        if backlog is not None:
+            backlog.job = None
+            self.turn.append(backlog)
+
+    def add_to(self, effects: Effects) -> None:
+        """What the host has to do, besides the rest."""
+        effects.has_more = bool(self.turn)
+        effects.jobs, self.jobs = self.jobs, []
+        effects.reading, self.reading = self.reading, {}
+
+    def work(self) -> bool:
+        """Do one thing that waits, if the turn may; False: nothing was done."""
+        if not self.turn or self.budget <= 0:
+            return False
+        backlog = self.turn.popleft()
+        if backlog.slices is not None:
+            self._advance(backlog)
+            return True
+        assert backlog.link is not None
+        item = backlog.items.popleft()
+        self.budget -= cost(item)
+        self.turn.append(backlog)
+        slices = self._process(backlog.link, item)
+        if backlog.link.number not in self.backlogs:  # the item closed its link
+            if slices is not None:
+                slices.close()
+            return True
+        backlog.slices = slices
+        if slices is None and not backlog.items:
+            self.turn.remove(backlog)
+            self._end(backlog)
+        return True
+
+    # ---- one backlog
+
+    def _wait(self, link: Link | None, slices: Slices | None) -> _Backlog:
+        backlog = _Backlog(link)
+        backlog.slices = slices
+        if link is not None:
+            self.backlogs[link.number] = backlog
+        if slices is None:
+            self.turn.append(backlog)
+        return backlog
+
+    def _advance(self, backlog: _Backlog) -> None:
+        """The next slice; all of them, if this broker does not defer."""
+        assert backlog.slices is not None
+        while True:
+            self.budget -= SLICE_UNITS
+            try:
+                job = next(backlog.slices)
+            except StopIteration:
+                backlog.slices = None
+                self._continue(backlog)
+                return
+            if self._defers:
+                self._postpone(backlog, job)
+                return
+            if job is not None:
+                job.run()
+
+    def _continue(self, backlog: _Backlog) -> None:
+        if backlog.items:
+            self.turn.append(backlog)
+        else:
+            self._end(backlog)
+
+    def _postpone(self, backlog: _Backlog, job: BackgroundJob[Any] | None) -> None:
+        if job is None:
+            self.turn.append(backlog)
+        else:
+            backlog.job = job
+            self._blocked[job] = backlog
+            self.jobs.append(job)
+
+    def _end(self, backlog: _Backlog) -> None:
+        if backlog.link is None:
+            return
+        self.backlogs.pop(backlog.link.number, None)
+        if backlog.is_paused:
+            self.reading[backlog.link.number] = True

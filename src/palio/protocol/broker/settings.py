@@ -1,0 +1,90 @@
+"""The settings of a broker core; its host passes them in at the start."""
+
+from __future__ import annotations
+
+import msgspec
+
+from palio.errors import LimitExceeded, PalioError
+from palio.protocol.broker.access import Access
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.queues import Full
+from palio.protocol.policies.broker_record import WEIGHT_MAX, WEIGHT_MIN
+from palio.protocol.policies.registry import POLICIES
+from palio.protocol.wire.frames import Limits
+
+FORWARDING = "forwarding"
+ROUTINGS = tuple(POLICIES)
+
+
+class Neighbour(msgspec.Struct, frozen=True):
+    """A broker at the other end of a link."""
+
+    secret: bytes
+    weight: float = 1.0
+    """The cost of the link: WEIGHT_MIN to WEIGHT_MAX."""
+
+    def __repr__(self) -> str:
+        return f"Neighbour(weight={self.weight:g})"
+
+
+class SubscriptionBounds(msgspec.Struct, frozen=True):
+    """Of the subscriptions of one client."""
+
+    subscriptions_max: int = 100_000
+    text_bytes_max: int = 256 << 10
+    """Of one predicate."""
+    filters_max: int = 1024
+    """Of one predicate, in its normal form."""
+
+    def check_text(self, predicate: str) -> None:
+        """Raise LimitExceeded for a predicate that is too long."""
+        size = len(predicate) if predicate.isascii() else len(predicate.encode())
+        if size > self.text_bytes_max:
+            raise LimitExceeded(
+                f"the predicate has {size:,} bytes; this broker takes {self.text_bytes_max:,}"
+            )
+
+
+class Settings(msgspec.Struct, frozen=True):
+    name: str
+    access: Access
+    neighbours: dict[str, Neighbour] = {}
+    routing: str = "PSF"
+    """The routing policy of live messages: a scheme on any graph, or subscription forwarding on a
+    tree. All brokers of a network use the same one."""
+    advertisements: bool = False
+    """Subscription forwarding only: forward subscriptions only towards advertisements."""
+    limits: Limits = Limits()
+    keepalive_us: int = 1_000_000
+    """Silence after which an end sends Ping; after three times this, it closes the link."""
+    waiting_max: int = 10_000
+    """The most messages that wait for a live subscription, or in each queue of a neighbour."""
+    link_credit: int = 20_000
+    """The most messages in flight on a link between brokers, in each direction; the sender is told."""
+    subscriptions: SubscriptionBounds = SubscriptionBounds()
+    held_max: int = 20_000
+    """The most durable messages of one client that wait for room in the store."""
+    full: Full = Full.BLOCK
+    """Default of what happens when the queue of a durable subscription is full."""
+    bounds: Bounds = Bounds()
+    """Of durable messages."""
+
+    def __post_init__(self) -> None:
+        if self.routing not in ROUTINGS:
+            raise PalioError(
+                f"routing {self.routing!r} does not exist; choose one of {', '.join(ROUTINGS)}"
+            )
+        if self.advertisements and self.routing != FORWARDING:
+            raise PalioError(f"advertisements go with routing {FORWARDING!r}, not {self.routing!r}")
+        if self.name in self.neighbours:
+            raise PalioError(f"broker {self.name!r} is its own neighbour; take it out")
+        for name, neighbour in self.neighbours.items():
+            if not WEIGHT_MIN <= neighbour.weight <= WEIGHT_MAX:
+                raise PalioError(
+                    f"the link to {name!r} has weight {neighbour.weight!r}; "
+                    f"a link weighs {WEIGHT_MIN} to {WEIGHT_MAX:,.0f}"
+                )
+        if self.link_credit < 1:
+            raise PalioError(
+                f"link_credit is {self.link_credit}; a link needs credit for 1 message"
+            )

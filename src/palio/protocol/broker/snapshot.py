@@ -1,0 +1,83 @@
+"""The state of a broker for operators: one frozen value, made on request.
+
+    Broker.snapshot() ──▶ Snapshot ──▶ metrics, health, log
+
+Metrics, health checks and log lines read a snapshot and nothing else of the core. Counters count
+since the broker started; all other fields describe the moment. Making a snapshot takes time that
+grows with the number of queues, so nobody takes one for each message.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class LiveCounters(msgspec.Struct, frozen=True):
+    """Messages that are not stored, and the live copies of those that are."""
+
+    published: int = 0
+    """Messages that the broker accepted from its own clients, durable ones too."""
+    received: int = 0
+    """New messages that neighbours sent and that were matched here."""
+    rejected: int = 0
+    forwarded: int = 0
+    """Messages sent to neighbours."""
+    duplicates: int = 0
+    """Messages that neighbours sent more than once."""
+    dropped: int = 0
+    """Messages dropped because a neighbour had no room, or that could not be parsed."""
+    delivered: int = 0
+    """Messages and occurrences of patterns sent to live subscriptions."""
+    delivery_dropped: int = 0
+    """Messages and occurrences of patterns dropped because a client was too slow."""
+    subscriptions_ended: int = 0
+    """Subscriptions ended because a client was too slow."""
+
+
+class DurableCounters(msgspec.Struct, frozen=True):
+    """Messages of the message store."""
+
+    published: int = 0
+    duplicates: int = 0
+    """Messages that publishers or other brokers sent more than once."""
+    arrived: int = 0
+    """Messages from other brokers."""
+    carried: int = 0
+    """Messages sent to other brokers, including resent ones; one for several brokers counts once."""
+    retries: int = 0
+    """Timeouts after which the messages of a stream were resent."""
+    delivered: int = 0
+    redelivered: int = 0
+    acknowledged: int = 0
+    dropped: int = 0
+    """Messages dropped from full queues whose policy is `drop`."""
+    ended: int = 0
+    """Subscriptions ended by full queues whose policy is `end`."""
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    live: LiveCounters = LiveCounters()
+    durable: DurableCounters = DurableCounters()
+    links: int = 0
+    """Connections, including those whose handshake is not complete."""
+    clients: int = 0
+    neighbours: int = 0
+    """Neighbours that are linked now."""
+    subscriptions: int = 0
+    """Subscriptions and patterns of the clients that are connected."""
+    topology_version: int = 0
+    """Grows with every change of the topology or of what brokers subscribe to."""
+    publishers: int = 0
+    """Publishers whose sequence numbers the message store remembers."""
+    journal_messages: int = 0
+    journal_bytes: int = 0
+    queues: dict[str, int] = {}
+    """Messages that wait, by durable subscription."""
+    streams: dict[str, int] = {}
+    """Durable messages that wait, by the broker they go to."""
+    misrouted: dict[str, int] = {}
+    """Live messages that the routing policy dropped, by the reason."""
+    table_filters: int = 0
+    """Filters in the interest table."""
+    table_version: int = 0
+    """Grows with every change of the interest table."""

@@ -1,0 +1,318 @@
+"""The subscriptions of clients: live, shared, durable, and patterns.
+
+    SubscribeRequest ─▶ checked by the grants ─┬─ live, shared ─▶ interests, local delivery
+                                               ├─ pattern ──────▶ interests
+                                               └─ durable ──────▶ home subscriptions, and live for
+                                                                  messages that are not durable
+A client gets the answer at once; for a new durable subscription, after the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from palio.errors import LimitExceeded, PalioError
+from palio.model.language import parse
+from palio.model.predicate import Predicate
+from palio.protocol.broker.access import Identity, check_subscribe, check_watch
+from palio.protocol.broker.durable import Consumer, HomeSubscriptions
+from palio.protocol.broker.effects import BackgroundJob, Output
+from palio.protocol.broker.interests import FILTERS_AT_ONCE, Interests
+from palio.protocol.broker.local import LocalDelivery
+from palio.protocol.broker.scheduler import Slices, in_slices
+from palio.protocol.broker.settings import SubscriptionBounds
+from palio.protocol.durability.message_store import MessageStore
+from palio.protocol.durability.outgoing import QueueEnded
+from palio.protocol.interfaces import (
+    DurableConsumers,
+    LiveSubscription,
+    LocalInterface,
+    SharedSubscription,
+    Watcher,
+)
+from palio.protocol.wire.codes import EndCode, Full, RefusalCode, parse_full
+from palio.protocol.wire.control import (
+    Subscribed,
+    SubscribeRequest,
+    SubscriptionEnded,
+    Unsubscribed,
+    UnsubscribeRequest,
+)
+from palio.protocol.wire.refusals import RequestRefused
+from palio.routing.patterns.language import parse as parse_pattern
+from palio.routing.patterns.pattern import Pattern
+
+CREDIT_MAX = 1 << 30
+_CONGESTED = 1 << 40
+"""Larger than any credit."""
+_REMOVED_AT_ONCE = 32
+"""Subscriptions: a slice of a departure."""
+_SMALL_TEXT = 1024
+"""Characters of a predicate that is parsed at once, if it has few filters; others are a job."""
+
+
+class ClientSubscription:
+    """One subscription of one client."""
+
+    __slots__ = (
+        "durable", "id", "identity", "is_congested", "is_shared", "link", "pattern", "predicate",
+        "version",
+    )  # fmt: skip
+
+    def __init__(self, link: int, id: int, identity: Identity) -> None:
+        self.link = link
+        self.id = id
+        self.identity = identity
+        self.predicate: Predicate | None = None
+        self.pattern: Pattern | None = None
+        """Either this or `predicate` is set."""
+        self.durable = ""
+        """Identity and name of a durable subscription; empty for others."""
+        self.version = 0
+        """Of a durable subscription: a successor with the same name has another one."""
+        self.is_shared = False
+        """Whether other clients may take part in it: it has a group."""
+        self.is_congested = False
+        """Whether its credit is withheld because the connection is congested."""
+
+
+class ClientSubscriptions:
+    def __init__(
+        self,
+        interests: Interests,
+        local: LocalDelivery,
+        store: MessageStore,
+        home: HomeSubscriptions,
+        output: Output,
+        bounds: SubscriptionBounds,
+    ) -> None:
+        self._interests, self._local, self._store = interests, local, store
+        self._home, self._output = home, output
+        self._bounds = bounds
+        self._clients: dict[int, dict[int, ClientSubscription]] = {}  # by link and id
+
+    def __iter__(self) -> Iterator[ClientSubscription]:
+        return iter([one for own in self._clients.values() for one in own.values()])
+
+    def join(self, link: int) -> None:
+        """A client has connected."""
+        self._clients[link] = {}
+
+    def leave(self, link: int) -> Slices | None:
+        """Remove the client of a link. Subscriptions that others take part in end at once; returns the
+        slices that remove the rest, which get nothing any more."""
+        alone = []
+        for one in self._clients.pop(link).values():
+            if one.durable or one.is_shared or one.pattern is not None:
+                self._remove(one)
+            else:
+                alone.append(one)
+        return self._remove_in_slices(alone) if alone else None
+
+    def _remove_in_slices(self, subscriptions: list[ClientSubscription]) -> Slices:
+        for part in in_slices(subscriptions, _REMOVED_AT_ONCE):
+            for one in part:
+                self._remove(one)
+            yield None
+
+    # ---- requests
+
+    def subscribe(
+        self, link: int, identity: Identity, request: SubscribeRequest, now_us: int
+    ) -> Slices:
+        own = self._clients[link]
+        if request.id in own:
+            reason = f"subscription {request.id} is there already; choose another id"
+            raise RequestRefused(RefusalCode.CONFLICT, reason)
+        if len(own) >= self._bounds.subscriptions_max:
+            reason = f"a client may have {self._bounds.subscriptions_max} subscriptions here"
+            raise RequestRefused(RefusalCode.LIMIT, reason)
+        if bool(request.pattern) == bool(request.predicate):
+            raise PalioError("a subscription has a predicate or a pattern, and not both")
+        one = ClientSubscription(link, request.id, identity)
+        if request.pattern:
+            self._watch(one, request)
+            return
+        self._bounds.check_text(request.predicate)
+        one.predicate = _parse_small(request.predicate) if identity.subscribes_anything else None
+        if one.predicate is None:
+            job = BackgroundJob(
+                lambda: _permitted(request.predicate, identity, self._bounds.filters_max)
+            )
+            yield job
+            one.predicate = job.result()
+        if request.durable:
+            yield from self._subscribe_durably(one, request, now_us)
+        else:
+            yield from self._subscribe_live(one, request)
+
+    def _watch(self, one: ClientSubscription, request: SubscribeRequest) -> None:
+        if request.durable or request.group or request.since is not None:
+            raise PalioError("a pattern is watched while the client is there: no durable, no group")
+        one.pattern = parse_pattern(request.pattern)
+        check_watch(one.identity, one.pattern)
+        credit, ends = positive(request.credit), _live_full(request.full) is Full.END
+        self._interests.watch(Watcher(one.link, one.id), one.pattern)
+        self._local.add_watcher(one.link, one.id, credit, ends=ends)
+        self._add(one)
+        self._output.say(one.link, Subscribed(one.id))
+
+    def _subscribe_live(self, one: ClientSubscription, request: SubscribeRequest) -> Slices:
+        assert one.predicate is not None
+        if request.since is not None:
+            raise PalioError("only a durable subscription starts in the past; give it a name")
+        credit = positive(request.credit)
+        interface: LocalInterface = (
+            SharedSubscription(one.identity.name, request.group, str(one.predicate))
+            if request.group
+            else LiveSubscription(one.link, one.id)
+        )
+        one.is_shared = bool(request.group)
+        ends = _live_full(request.full) is Full.END
+        yield from self._interests.enter(interface, one.predicate.filters)
+        self._interests.subscribe(interface, (one.link, one.id), credit, ends=ends)
+        self._add(one)
+        self._output.say(one.link, Subscribed(one.id))
+
+    def _subscribe_durably(
+        self, one: ClientSubscription, request: SubscribeRequest, now_us: int
+    ) -> Slices:
+        assert one.predicate is not None
+        credit, consumer = positive(request.credit), Consumer(one.link, one.id)
+        one.durable = name = self._home.name(one.identity, request.durable)
+        self._interests.flush()  # what has arrived may end the one that is asked for
+        if self._home.is_ending(name):  # this is a successor: nobody takes part in both
+            for other in self._consuming(name):
+                self.end(other.link, other.id, EndCode.FULL, "too many messages waited for it")
+        interface = DurableConsumers(name)
+        yield from self._interests.enter(interface, one.predicate.filters)
+        self._interests.flush()
+        try:
+            one.version = self._home.open(name, request, one.predicate, now_us)
+            answer = self._home.attach(name, consumer, credit)  # from here on nothing is refused
+        except PalioError:
+            self._interests.leave(interface)
+            raise
+        others = [] if request.group else self._consuming(name)
+        self._interests.subscribe(interface, consumer, credit)  # before the last of the others goes
+        self._add(one)
+        for other in others:
+            self.end(other.link, other.id, EndCode.TAKEN_OVER, "another client has taken it over")
+        if answer is not None:
+            self._output.say(one.link, answer)
+
+    def unsubscribe(self, link: int, request: UnsubscribeRequest, now_us: int) -> None:
+        one = self._clients[link].get(request.id)
+        if one is None:
+            reason = f"there is no subscription {request.id}"
+            raise RequestRefused(RefusalCode.UNKNOWN, reason)
+        self._remove(self._clients[link].pop(request.id))
+        if one.durable and request.forget:
+            for other in self._consuming(one.durable):
+                self.end(other.link, other.id, EndCode.FORGOTTEN, "another client has forgotten it")
+            if self._home.forget(one.durable, Consumer(link, request.id), now_us):
+                return  # the answer follows the commit
+        self._output.say(link, Unsubscribed(request.id))
+
+    def grant_credit(self, link: int, id: int, count: int) -> None:
+        self._local.grant_credit(link, id, positive(count))
+
+    # ---- changes
+
+    def congest(self, link: int, is_congested: bool) -> None:
+        """While a connection is congested, the subscriptions that it has get no messages."""
+        change = -_CONGESTED if is_congested else _CONGESTED
+        for one in self._clients[link].values():
+            if one.is_congested is not is_congested:
+                one.is_congested = is_congested
+                self._local.grant_credit(link, one.id, change)
+                self._store.grant_credit(Consumer(link, one.id), change)
+
+    def check_grants(self, link: int, identity: Identity) -> None:
+        """Set new grants of a client, and end the subscriptions that they do not cover."""
+        for one in list(self._clients[link].values()):
+            one.identity = identity
+            try:
+                if one.pattern is not None:
+                    check_watch(identity, one.pattern)
+                elif one.predicate is not None:
+                    check_subscribe(identity, one.predicate)
+            except PalioError as error:
+                self.end(link, one.id, EndCode.DENIED, str(error))
+
+    def end(self, link: int, id: int, code: EndCode, reason: str) -> None:
+        """End a subscription and tell its client why."""
+        if id in self._clients.get(link, {}):
+            self._output.say(link, SubscriptionEnded(id, reason, code))
+            self._remove(self._clients[link].pop(id))
+
+    def created(self, name: str) -> None:
+        """A durable subscription is committed: answer its consumers."""
+        for consumer, answer in self._home.created(name):
+            if self._consumed(consumer, name) is not None:
+                self._output.say(consumer.link, answer)
+
+    def ended(self, ended: QueueEnded) -> None:
+        """The end of a durable subscription is committed: tell its consumers."""
+        for consumer in self._home.ended(ended):
+            if consumer.link in self._clients:
+                self._output.say(consumer.link, Unsubscribed(consumer.id))
+        for consumer in cast(list[Consumer], ended.consumers):
+            one = self._consumed(consumer, ended.name)
+            if one is not None and one.version == ended.version:
+                self.end(consumer.link, consumer.id, EndCode.FULL, ended.reason)
+
+    def _consumed(self, consumer: Consumer, name: str) -> ClientSubscription | None:
+        """The subscription of a consumer, if it is the durable one of this name."""
+        one = self._clients.get(consumer.link, {}).get(consumer.id)
+        return one if one is not None and one.durable == name else None
+
+    def _consuming(self, name: str) -> list[ClientSubscription]:
+        return [one for one in self if one.durable == name]
+
+    def _add(self, one: ClientSubscription) -> None:
+        self._clients[one.link][one.id] = one
+
+    def _remove(self, one: ClientSubscription) -> None:
+        if one.pattern is not None:
+            self._interests.unwatch(Watcher(one.link, one.id))
+            self._local.remove(one.link, one.id)
+            return
+        self._interests.unsubscribe((one.link, one.id))
+        if one.durable:
+            self._store.detach(Consumer(one.link, one.id))
+
+
+def _live_full(word: str) -> Full:
+    """What a live subscription does when too much waits for it."""
+    full = parse_full(word) or Full.DROP
+    if full is Full.BLOCK:
+        raise PalioError(
+            "publishers do not wait for a live subscription, so its `full` is drop or end",
+            remedy="give the subscription a durable name if no message may be lost",
+        )
+    return full
+
+
+def _parse_small(text: str) -> Predicate | None:
+    """A predicate that is parsed quickly; None: it is not."""
+    if len(text) > _SMALL_TEXT:
+        return None
+    try:
+        return parse(text, limit=FILTERS_AT_ONCE)
+    except LimitExceeded:
+        return None
+
+
+def _permitted(text: str, identity: Identity, filters_max: int) -> Predicate:
+    predicate = parse(text, limit=filters_max)
+    check_subscribe(identity, predicate)
+    return predicate
+
+
+def positive(count: int) -> int:
+    """Check a count of credit and return it."""
+    if not 0 < count <= CREDIT_MAX:
+        raise PalioError(f"credit is a number from 1 to {CREDIT_MAX}, not {count}")
+    return count

@@ -1,0 +1,42 @@
+"""Counters of a message store since its start, and its current sizes."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class StoreCounters(msgspec.Struct):
+    """Totals since start."""
+
+    published: int = 0
+    duplicates: int = 0
+    """Messages of publishers and streams that were stored already."""
+    arrived: int = 0
+    delivered: int = 0
+    redelivered: int = 0
+    acknowledged: int = 0
+    carried: int = 0
+    retries: int = 0
+    dropped: int = 0
+    """By the policy `drop`."""
+    ended: int = 0
+    """By the policy `end`."""
+    replayed: int = 0
+    """Steps through the journal for new subscriptions."""
+
+
+class StoreStatistics(msgspec.Struct, frozen=True):
+    """The counters, and the current sizes."""
+
+    counters: StoreCounters
+    messages: int
+    bytes: int
+    """Of the journal."""
+    publishers: int
+    backlogs: dict[str, int]
+    """Messages that wait for a broker."""
+    queues: dict[str, int]
+    """Messages that wait for a subscription."""
+    consumers: int
+    commits: int
+    """In flight."""

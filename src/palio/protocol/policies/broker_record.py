@@ -1,0 +1,157 @@
+"""Broker records: what the link-state database holds about one broker.
+
+    status
+    LIVE     links, filters and durable subscriptions   ──not refreshed within age_us──▶ AGED
+    FACTS    durable subscriptions only: read from the store, or sent by a broker that knew no more
+    AGED     durable subscriptions only; the sequence number counts as used
+
+A link state replaces the record when its sequence number is larger. An equal number is accepted only
+when the record has status FACTS and the state is complete. An aged record needs a larger number:
+otherwise two brokers could keep a dead broker alive by exchanging its last state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum, auto
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from palio.errors import InvalidPredicate
+from palio.model.language import parse
+from palio.model.predicate import Filter
+from palio.protocol.wire.control import Durable, LinkState
+from palio.protocol.wire.frames import BrokenFrame
+
+WEIGHT_MIN, WEIGHT_MAX = 0.001, 1_000_000.0  # the sum over a million such links is still exact
+_PARSED_MAX = 1 << 16  # predicate texts whose filters are cached
+
+
+class DurableFact(NamedTuple):
+    """A durable subscription and its home broker."""
+
+    broker: str
+    name: str
+    durable: Durable
+
+
+DurableNews: TypeAlias = list[tuple[DurableFact, bool]]
+"""Durable subscriptions of other brokers that came (True) and went, in order."""
+
+
+class RecordStatus(Enum):
+    LIVE = auto()
+    FACTS = auto()
+    AGED = auto()
+
+
+class BrokerRecord:
+    """The record of one broker. The link-state database owns it and changes it."""
+
+    __slots__ = "durable", "epoch", "filters", "heard_us", "links", "number", "status", "wanted"
+
+    def __init__(self, epoch: str, number: int, status: RecordStatus) -> None:
+        self.epoch, self.number, self.status = epoch, number, status
+        self.heard_us = 0
+        self.links: dict[str, float] = {}
+        self.wanted: dict[str, tuple[Filter, ...]] = {}  # predicate text -> its filters
+        self.filters: dict[Filter, int] = {}  # filter -> number of texts that contain it
+        self.durable: dict[str, Durable] = {}
+
+    def is_older(self, state: LinkState) -> bool:
+        """Whether the state is newer than this record, or completes it."""
+        theirs, ours = (state.number, state.epoch), (self.number, self.epoch)
+        completes = self.status is RecordStatus.FACTS and not state.is_faded
+        return theirs > ours or (theirs == ours and completes)
+
+    def has_base(self, state: LinkState) -> bool:
+        """Whether this record is the one that an incremental state starts from."""
+        is_same = (self.number, self.epoch) == (state.base, state.epoch)
+        return is_same and self.status is RecordStatus.LIVE
+
+    def update_wanted(
+        self, removed: Iterable[str], added: Mapping[str, tuple[Filter, ...]]
+    ) -> dict[Filter, bool]:
+        """Remove and add predicate texts. Return the filters that are wanted now and were not
+        (True), and those that no text contains any more (False)."""
+        changes: dict[Filter, bool] = {}
+        for text in removed:
+            for found in self.wanted.pop(text, ()):
+                self.filters[found] -= 1
+                if not self.filters[found]:
+                    del self.filters[found]
+                    record_change(changes, found, False)
+        for text, filters in added.items():
+            if text in self.wanted:
+                continue
+            self.wanted[text] = filters
+            for found in filters:
+                self.filters[found] = self.filters.get(found, 0) + 1
+                if self.filters[found] == 1:
+                    record_change(changes, found, True)
+        return changes
+
+    def update_durable(
+        self, state: LinkState
+    ) -> tuple[tuple[DurableFact, ...], tuple[DurableFact, ...]]:
+        """Apply the durable subscriptions of a newer state. Return those removed and those added;
+        a changed one is in both."""
+        broker, told = state.broker, state.durable
+        if self.epoch != state.epoch:  # the broker has a new disk: nothing of the old one is valid
+            names = list(self.durable)
+        elif state.base:
+            names = [name for name in state.undurable if name in self.durable]
+        else:
+            names = [name for name in self.durable if name not in told]
+        removed = [DurableFact(broker, name, self.durable.pop(name)) for name in names]
+        new = {name: durable for name, durable in told.items() if self.durable.get(name) != durable}
+        changed = [name for name in new if name in self.durable]
+        removed += [DurableFact(broker, name, self.durable[name]) for name in changed]
+        self.durable.update(new)
+        return tuple(removed), tuple(DurableFact(broker, *entry) for entry in new.items())
+
+    def link_state(self, broker: str) -> LinkState:
+        """The complete link state that this record amounts to."""
+        return LinkState(
+            *(broker, self.epoch, self.number, 0, tuple(self.links.items())),
+            wanted=tuple(self.wanted),
+            durable=dict(self.durable),
+            is_faded=self.status is not RecordStatus.LIVE,
+        )
+
+
+def validated_filters(
+    state: LinkState, record: BrokerRecord | None
+) -> dict[str, tuple[Filter, ...]]:
+    """Check a state, and return the filters of each predicate text in it.
+
+    Raises BrokenFrame if a link, a predicate or the combination of fields is invalid. `record` is
+    what is known so far: texts that it contains are not parsed again.
+    """
+    place = f"the link state of the broker {state.broker!r}"
+    if state.is_faded and (state.base or state.links or state.wanted):
+        raise BrokenFrame(
+            f"{place} is marked as durable subscriptions only, but has links, filters or a base"
+        )
+    for neighbour, weight in state.links:
+        if neighbour == state.broker or not WEIGHT_MIN <= weight <= WEIGHT_MAX:
+            raise BrokenFrame(f"{place} has a link to {neighbour!r} of weight {weight!r}")
+    known = record.wanted if record else {}
+    try:
+        for durable in state.durable.values():
+            filters_of(durable.predicate)
+        return {text: known.get(text) or filters_of(text) for text in state.wanted}
+    except InvalidPredicate as error:
+        raise BrokenFrame(f"{place}: {error}") from None
+
+
+@lru_cache(_PARSED_MAX)
+def filters_of(text: str) -> tuple[Filter, ...]:
+    """The filters of a predicate text; texts are cached."""
+    return parse(text).filters
+
+
+def record_change(changes: dict[Filter, bool], found: Filter, is_wanted: bool) -> None:
+    """Note that a filter was added or removed. The two cancel each other out."""
+    if changes.pop(found, is_wanted) is is_wanted:
+        changes[found] = is_wanted

@@ -1,0 +1,335 @@
+"""The link-state database: what a broker knows of all brokers and links, by flooding.
+
+    own links, filters, durable subscriptions ──news──▶ LinkState ──▶ all neighbours
+    LinkState of a neighbour ──hear──▶ new: forward it │ known: drop it │ base missing: request it
+    a link is established: Digest ──newer_than──▶ LinkStates
+
+Each broker floods its own state under increasing sequence numbers (own_state.py). A state is either
+complete or the changes since the previous number; a broker that has not got that number requests the
+complete state. The database has one record a broker (broker_record.py) and computes the topology
+from their links (topology_map.py). A record that is not refreshed within `age_us` loses its links
+and filters. Durable subscriptions do not age: their broker removes them, or an operator (`forget`).
+
+Invariant: brokers that have received the last number of a broker have equal records of it, because
+changes are applied to their base only and no number is used twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from palio.errors import InvalidTopology
+from palio.model.predicate import Filter, Predicate
+from palio.protocol.policies.broker_record import (
+    BrokerRecord,
+    DurableFact,
+    RecordStatus,
+    record_change,
+    validated_filters,
+)
+from palio.protocol.policies.own_state import OwnState
+from palio.protocol.policies.topology_map import TopologyMap
+from palio.protocol.wire.control import Digest, Durable, LinkState, LinkStates, Place
+from palio.protocol.wire.frames import BrokenFrame
+from palio.routing.topology import Topology
+
+_FRAME_BYTES = 1 << 20  # of text in one LinkStates that has several states
+_NUMBER_MAX = 1 << 62
+
+FilterChanges: TypeAlias = dict[str, dict[Filter, bool]]
+"""By broker: the filters that it wants since the last look (True), or no longer (False)."""
+
+
+class LinkStateSettings(msgspec.Struct, frozen=True):
+    refresh_us: int = 20_000_000
+    """A broker floods its state at least this often."""
+    age_us: int = 60_000_000
+    """A record that is not refreshed for so long loses its links and filters."""
+
+
+class Heard(NamedTuple):
+    """What became of a link state that a neighbour sent."""
+
+    is_new: bool = False
+    """It was stored, and is to be forwarded to all other neighbours."""
+    is_missing: bool = False
+    """It has changes to a state that is not here: request the complete one."""
+    removed: tuple[DurableFact, ...] = ()
+    added: tuple[DurableFact, ...] = ()
+
+
+class LinkStateDatabase:
+    """The link-state database of one broker. Call `news` after each change and each `hear`.
+
+    >>> ann, bob = (LinkStateDatabase(name, f"{name}'s disk", 0) for name in ("ann", "bob"))
+    >>> ann.set_links({"bob": 1.0}); bob.set_links({"ann": 1.0}); bob.want(["x > 1"])
+    >>> ann.hear(bob.news(1000), 1001).is_new
+    True
+    >>> ann.topology(), ann.wanted("bob")
+    (Topology(2 nodes, 1 edges), Predicate(x > 1))
+    """
+
+    def __init__(
+        self, me: str, epoch: str, number: int, settings: LinkStateSettings | None = None
+    ) -> None:
+        """Sequence numbers start above `number`: the last stored one or the current time, whichever
+        is larger."""
+        settings = settings or LinkStateSettings()
+        self.me = me
+        self.version = 0
+        """Grows whenever the links or filters of a broker change, or durable subscriptions here."""
+        self._age_us = settings.age_us
+        self.own = OwnState(me, epoch, number, settings.refresh_us)
+        """What this broker announces; to be changed through the database only."""
+        self._records = {me: self.own.record}
+        self._map = TopologyMap(me, self._records)
+        self._next_age_us: int | None = None  # no record ages before
+        self._followers: list[FilterChanges] = []
+
+    # ---- the state of this broker
+
+    def set_links(self, links: Mapping[str, float]) -> None:
+        """Set the neighbours, with the weights of the links to them."""
+        if self.own.set_links(links):
+            self._on_links_changed()
+
+    def want(
+        self,
+        add: Iterable[str] = (),
+        remove: Iterable[str] = (),
+        parsed: Mapping[str, tuple[Filter, ...]] = MappingProxyType({}),
+    ) -> None:
+        """Add and remove predicate texts that live subscriptions here amount to; `parsed` has the
+        filters of texts that need not be parsed again."""
+        if self.own.want(add, remove, parsed):
+            self.version += 1
+
+    def set_durable(self, name: str, durable: Durable | None) -> None:
+        """Set a durable subscription whose home is this broker; None removes it."""
+        self.own.set_durable(name, durable)
+        self.version += 1
+
+    def news(self, now_us: int) -> LinkState | None:
+        """The state of this broker to flood, if something has changed or a refresh is due."""
+        return self.own.news(now_us)
+
+    # ---- the states of other brokers
+
+    def hear(self, state: LinkState, now_us: int) -> Heard:
+        """Receive a state from a neighbour. Raises BrokenFrame, and changes nothing, if the state is
+        invalid."""
+        if not state.broker or not 0 <= state.base < state.number <= _NUMBER_MAX:
+            raise BrokenFrame(
+                f"a link state of the broker {state.broker!r} has the number {state.number} "
+                f"and the base {state.base}"
+            )
+        if state.broker == self.me:
+            self.own.outnumber(state)
+            return Heard()
+        record = self._records.get(state.broker)
+        if record is not None and not record.is_older(state):
+            return Heard()
+        if state.base and (record is None or not record.has_base(state)):
+            return Heard(is_missing=True)
+        status = RecordStatus.FACTS if state.is_faded else RecordStatus.LIVE
+        return self._store(state, status, now_us)
+
+    def restore(self, state: LinkState) -> None:
+        """Take durable subscriptions from the store, as `facts` returned them, after a restart."""
+        record = self._records.get(state.broker)
+        if state.broker != self.me and (record is None or record.is_older(state)):
+            self._store(_only_durable(state), RecordStatus.FACTS, 0)
+
+    def forget(self, broker: str, now_us: int) -> tuple[LinkState, tuple[DurableFact, ...]]:
+        """Remove the durable subscriptions of a broker that will not return.
+
+        Returns the state to flood and what it removes. If the broker does return, it announces its
+        subscriptions under a larger number. Raises InvalidTopology if the broker is not known, or
+        reachable.
+        """
+        record = self._records.get(broker)
+        if record is None or self.reachable(broker):
+            why = "no broker has this name"
+            if record is not None:
+                why = "it is reachable; end its durable subscriptions there"
+            raise InvalidTopology(f"the broker {broker!r} cannot be forgotten: {why}")
+        number = max(record.number + 1, now_us)
+        state = LinkState(broker, record.epoch, number, 0, (), is_faded=True)
+        return state, self._store(state, RecordStatus.FACTS, now_us).removed
+
+    def wake(self, now_us: int) -> None:
+        """Age the records that were not refreshed for too long."""
+        if self._next_age_us is None or now_us < self._next_age_us:
+            return
+        self._next_age_us = None
+        for broker, record in self._records.items():
+            if record.status is not RecordStatus.LIVE or broker == self.me:
+                continue
+            if now_us < record.heard_us + self._age_us:
+                self._schedule_ageing(record)
+                continue
+            record.status, record.links = RecordStatus.AGED, {}
+            self._update_wanted(broker, record, tuple(record.wanted), {})
+            self._on_links_changed()
+
+    @property
+    def deadline_us(self) -> int:
+        """When to call `wake` and `news` next."""
+        news_us = self.own.deadline_us
+        return news_us if self._next_age_us is None else min(news_us, self._next_age_us)
+
+    # ---- synchronization with a neighbour
+
+    def digest(self) -> Digest:
+        """The epochs and numbers of all records.
+
+        A record with status FACTS is listed under the number before its own, because the complete
+        state of its number is wanted.
+        """
+        return Digest(
+            tuple(
+                (broker, record.epoch, record.number - (record.status is RecordStatus.FACTS))
+                for broker, record in self._records.items()
+                if record.number
+            )
+        )
+
+    def newer_than(self, digest: Digest) -> list[LinkStates]:
+        """The states that the sender of a digest has not got."""
+        theirs = {broker: (number, epoch) for broker, epoch, number in digest.known}
+        return self.whole(
+            broker
+            for broker, record in self._records.items()
+            if (record.number, record.epoch) > theirs.get(broker, (0, ""))
+        )
+
+    def whole(self, brokers: Iterable[str]) -> list[LinkStates]:
+        """The complete states of these brokers, in control messages of limited size."""
+        full: list[LinkStates] = []
+        states: list[LinkState] = []
+        size = 0
+        for broker in brokers:
+            record = self._records.get(broker)
+            if record is None or not record.number:
+                continue
+            state = record.link_state(broker)
+            more = _text_bytes(state)
+            if states and size + more > _FRAME_BYTES:
+                full.append(LinkStates(tuple(states)))
+                states, size = [], 0
+            states.append(state)
+            size += more
+        return [*full, LinkStates(tuple(states))] if states else full
+
+    def facts(self, broker: str) -> LinkState:
+        """The durable subscriptions of a broker, for the store; `restore` reads them."""
+        return _only_durable(self._records[broker].link_state(broker))
+
+    # ---- queries
+
+    def topology(self) -> Topology | None:
+        """The topology, or None if this broker reaches no other one; the same object while the
+        links are equal."""
+        return self._map.topology()
+
+    def reachable(self, broker: str) -> bool:
+        return self._map.reachable(broker)
+
+    def reachable_brokers(self) -> frozenset[str]:
+        """All other brokers in the topology."""
+        return self._map.reachable_brokers()
+
+    def wanted(self, broker: str) -> Predicate:
+        """What live subscriptions at a broker want; nothing if it is not known."""
+        record = self._records.get(broker)
+        return Predicate(tuple(record.filters) if record else ())
+
+    def durables(self) -> Iterator[DurableFact]:
+        """All durable subscriptions of the network, including those of this broker."""
+        for broker, record in self._records.items():
+            for name, durable in record.durable.items():
+                yield DurableFact(broker, name, durable)
+
+    def places(self) -> tuple[Place, ...]:
+        """All known brokers, for `palio topology`."""
+        return tuple(
+            Place(
+                broker,
+                tuple(sorted(record.links.items())),
+                *(len(record.wanted), len(record.durable), self.reachable(broker)),
+            )
+            for broker, record in sorted(self._records.items())
+        )
+
+    def follow(self) -> FilterChanges:
+        """The filters of all other brokers. The database adds every later change of them to the
+        returned dict; the caller clears it."""
+        changes = {
+            broker: dict.fromkeys(record.filters, True)
+            for broker, record in self._records.items()
+            if record.filters and broker != self.me
+        }
+        self._followers.append(changes)
+        return changes
+
+    # ---- changes of records
+
+    def _store(self, state: LinkState, status: RecordStatus, now_us: int) -> Heard:
+        """Update the record of another broker with a state that is newer."""
+        broker, record = state.broker, self._records.get(state.broker)
+        added_texts = validated_filters(state, record)
+        if record is None:
+            record = self._records[broker] = BrokerRecord(state.epoch, 0, status)
+        removed_texts = state.unwanted
+        if not state.base:
+            removed_texts = tuple(text for text in record.wanted if text not in added_texts)
+        removed, added = record.update_durable(state)
+        self._update_wanted(broker, record, removed_texts, added_texts)
+        links = dict(state.links)
+        if links != record.links:
+            record.links = links
+            self._on_links_changed()
+        record.epoch, record.number, record.status = state.epoch, state.number, status
+        record.heard_us = now_us
+        if status is RecordStatus.LIVE:
+            self._schedule_ageing(record)
+        return Heard(True, False, removed, added)
+
+    def _schedule_ageing(self, record: BrokerRecord) -> None:
+        age_us = record.heard_us + self._age_us
+        self._next_age_us = age_us if self._next_age_us is None else min(self._next_age_us, age_us)
+
+    def _update_wanted(
+        self,
+        broker: str,
+        record: BrokerRecord,
+        removed: Iterable[str],
+        added: Mapping[str, tuple[Filter, ...]],
+    ) -> None:
+        """Change the predicate texts of another broker, and tell the followers."""
+        changes = record.update_wanted(removed, added)
+        if not changes:
+            return
+        self.version += 1
+        for follower in self._followers:
+            pending = follower.setdefault(broker, {})
+            for found, is_wanted in changes.items():
+                record_change(pending, found, is_wanted)
+
+    def _on_links_changed(self) -> None:
+        self._map.invalidate()
+        self.version += 1
+
+
+def _only_durable(state: LinkState) -> LinkState:
+    return msgspec.structs.replace(state, links=(), wanted=(), is_faded=True)
+
+
+def _text_bytes(state: LinkState) -> int:
+    """The approximate size of a state on the wire."""
+    texts = sum(map(len, state.wanted))
+    return texts + sum(len(name) + len(d.predicate) + 20 for name, d in state.durable.items())

@@ -1,0 +1,1 @@
+"""What travels on a connection: frames, control messages, message batches."""

@@ -1,0 +1,131 @@
+"""Codes: what programs read where people read a reason.
+
+    Bye ──▶ CloseCode      SubscriptionEnded ──▶ EndCode      Refused ──▶ RefusalCode
+
+A reason is a sentence for people and may change; a code decides. `HelloRole` and `Full` are words that a
+client or broker chooses; `parse_role` and `parse_full` are the only places that read them.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TypeVar
+
+from palio.errors import InvalidValue
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+class CloseCode(StrEnum):
+    """Why a connection is closed."""
+
+    PROTOCOL = "protocol"
+    """The other end sent what it must not send."""
+    DENIED = "denied"
+    """Nobody knows who it is, or it may not connect any more."""
+    VERSION = "version"
+    """It speaks another version of the protocol."""
+    REPLACED = "replaced"
+    """The same client or broker has another connection."""
+    SILENT = "silent"
+    """Nothing came for too long."""
+    OVERLOAD = "overload"
+    """It sends more than is taken, or reads too slowly."""
+    STOPPING = "stopping"
+    """The broker stops."""
+    FAILED = "failed"
+    """The broker has failed, and takes nothing until it is restarted."""
+    STORE_FULL = "store_full"
+    """The broker has no room for messages."""
+    STORE_UNREACHABLE = "store_unreachable"
+    """The database of the broker does not answer."""
+    LEASE_EXPIRED = "lease_expired"
+    """The broker could not renew the lease on its name; another process may run it soon."""
+    MOVED = "moved"
+    """Another process runs the broker now."""
+    TOO_MANY_CONNECTIONS = "too_many_connections"
+    """The broker has as many connections as it takes."""
+    REMOTE = "remote"
+    """The other end closed it."""
+
+    @property
+    def is_temporary(self) -> bool:
+        """A later connection may succeed although nobody changes the client or its grants."""
+        return self not in _FOR_GOOD
+
+
+_FOR_GOOD = frozenset({CloseCode.PROTOCOL, CloseCode.DENIED, CloseCode.VERSION})
+
+
+class EndCode(StrEnum):
+    """Why a broker ends a subscription."""
+
+    FULL = "full"
+    """More messages waited for it than its bound allows."""
+    DENIED = "denied"
+    """The grants of the client do not allow it any more."""
+    TAKEN_OVER = "taken_over"
+    """Another client consumes the durable subscription."""
+    FORGOTTEN = "forgotten"
+    """The durable subscription was ended for good, by another client."""
+
+
+class RefusalCode(StrEnum):
+    """Why a broker refuses a request."""
+
+    INVALID = "invalid"
+    """The request makes no sense; the reason says what would."""
+    DENIED = "denied"
+    """The grants of the client do not allow it."""
+    LIMIT = "limit"
+    """The client has as many as it may have."""
+    FULL = "full"
+    """More messages of the past match the subscription than its queue holds."""
+    CONFLICT = "conflict"
+    """Something else has this id or this name."""
+    UNKNOWN = "unknown"
+    """There is no such subscription."""
+    PARSE = "parse"
+    """A text is not a predicate or pattern; `text` and `position` say where."""
+    TOO_LARGE = "too_large"
+    """A text is a predicate or pattern beyond a limit; `text` and `position` say where."""
+    PREDICATE = "predicate"
+    """A predicate or constraint makes no sense."""
+    PATTERN = "pattern"
+    """A pattern makes no sense."""
+
+
+class HelloRole(StrEnum):
+    """Who says Hello."""
+
+    CLIENT = "client"
+    BROKER = "broker"
+
+
+class Full(StrEnum):
+    """What happens when more messages wait for a subscription than its bound allows."""
+
+    BLOCK = "block"
+    """Publishers wait. Durable subscriptions only: nobody waits for a live one."""
+    DROP = "drop"
+    """The oldest messages are dropped."""
+    END = "end"
+    """The subscription ends."""
+
+
+def parse_role(word: str) -> HelloRole:
+    """The role of this word; raises InvalidValue with the words that exist."""
+    return _parse(HelloRole, "the role in Hello", word)
+
+
+def parse_full(word: str) -> Full | None:
+    """What `full` of a request means; None: it says nothing. Raises InvalidValue as `parse_role`."""
+    return _parse(Full, "full", word) if word else None
+
+
+def _parse(words: type[Word], what: str, word: str) -> Word:
+    try:
+        return words(word)
+    except ValueError:
+        shown = repr(word) if len(word) <= 60 else repr(word[:57]) + "..."
+        raise InvalidValue(f"{what} is {', '.join(words)}, not {shown}") from None

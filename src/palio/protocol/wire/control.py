@@ -1,0 +1,385 @@
+"""Control messages: all that clients and brokers send except published messages (frames.py).
+
+    client ──▶ broker                                   broker ──▶ client
+    Hello                                               Welcome, or Bye with the reason
+    SubscribeRequest, UnsubscribeRequest                Subscribed, Unsubscribed, SubscriptionEnded
+    Acknowledge, Credit                                 Occurred; (messages: DELIVER)
+    AdvertiseRequest, UnadvertiseRequest, Quench        Done, Wanted
+    (messages: PUBLISH)                                 Published, Rejected
+    Explain, Show, Forget                               Explained, Shown, Done
+    any request                                         Refused
+
+    broker ◀──▶ broker
+    Hello, Welcome, Confirm       who they are, proved by a secret that both know
+    Credit                        how many more messages may be sent over this connection
+    Digest, LinkStates, Missing   link-state flooding (policies/link_state.py)
+    RouterPacket                  a packet of the routers: subscription forwarding (routing/packets.py)
+    CarryAck                      a stream's acknowledgement, on its way to the origin
+    ExplainHop, HopExplained      an explanation, hop by hop
+
+    either way                    Ping, Pong, Bye
+
+`id` is chosen by whoever asks and comes back with the answer. Predicates, patterns and
+advertisements travel as text. Times are microseconds since 1970, UTC. Numbers have 63 bits.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+from palio.protocol.wire.codes import CloseCode as CloseCode
+from palio.protocol.wire.codes import EndCode, RefusalCode
+
+VERSION = 2
+
+Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""Every number on the wire. Decoding refuses others, so no other code checks the range."""
+
+
+class _Control(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The tag of each control message is part of the protocol; the name of its class is not."""
+
+
+# ---- either way
+
+
+class Ping(_Control, frozen=True, tag="Ping"):
+    number: Number
+
+
+class Pong(_Control, frozen=True, tag="Pong"):
+    number: Number
+
+
+class Bye(_Control, frozen=True, tag="Bye"):
+    """The connection ends after this; `reason` is for people."""
+
+    reason: str
+    code: CloseCode = CloseCode.PROTOCOL
+
+
+class Credit(_Control, frozen=True, tag="Credit"):
+    """`count` more messages may be sent: for a subscription (`id`), or to a neighbour (id 0)."""
+
+    id: Number
+    count: Number
+
+
+# ---- handshake
+
+
+class Hello(_Control, frozen=True, tag="Hello"):
+    """The first message of whoever dials."""
+
+    version: Number
+    role: str
+    """A `HelloRole`."""
+    name: str
+    """A client's name is its own choice: the numbers of its messages go on under it."""
+    token: str = ""
+    """Identifies a client; brokers never send one."""
+    nonce: bytes = b""
+    """Of a broker: the other end proves that it knows the secret by signing this."""
+
+
+class Welcome(_Control, frozen=True, tag="Welcome"):
+    """The answer to Hello."""
+
+    version: Number
+    broker: str
+    identity: str = ""
+    """The identity of the client; names of clients and durables are unique within it."""
+    published: Number = 0
+    """The last number of a durable message that is stored for this client."""
+    keepalive_us: Number = 0
+    """After this silence an end closes the connection; send Ping before."""
+    nonce: bytes = b""
+    proof: bytes = b""
+    credit: Number = 0
+    """Of a broker: how many messages it takes over this link before it grants more; 0: as many as
+    the other end would."""
+
+
+class Confirm(_Control, frozen=True, tag="Confirm"):
+    """A broker's own proof: the last message of the handshake between brokers."""
+
+    proof: bytes
+    credit: Number = 0
+    """As in Welcome."""
+
+
+# ---- requests of clients
+
+
+class SubscribeRequest(_Control, frozen=True, tag="SubscribeRequest"):
+    id: Number
+    predicate: str = ""
+    pattern: str = ""
+    """Either this or `predicate` is given."""
+    durable: str = ""
+    """The name of a durable subscription, unique within the identity; empty: a live one."""
+    since: Number | None = None
+    """Durable only: replay what was stored since this time and is still kept; None: now."""
+    group: str = ""
+    """Each message goes to one member of the group; with `durable` all share that subscription."""
+    credit: Number = 1000
+    """The most messages that may be in flight: unacknowledged, or without new credit."""
+    full: str = ""
+    """What a full queue does: a `Full`; empty: the broker decides."""
+
+
+class UnsubscribeRequest(_Control, frozen=True, tag="UnsubscribeRequest"):
+    id: Number
+    forget: bool = False
+    """End a durable subscription for good, with its queue."""
+
+
+class Acknowledge(_Control, frozen=True, tag="Acknowledge"):
+    """The client has processed these positions of a durable subscription."""
+
+    id: Number
+    positions: tuple[Number, ...]
+
+
+class AdvertiseRequest(_Control, frozen=True, tag="AdvertiseRequest"):
+    """The client publishes only messages that this allows. One constraint per entry."""
+
+    id: Number
+    constraints: tuple[str, ...]
+
+
+class UnadvertiseRequest(_Control, frozen=True, tag="UnadvertiseRequest"):
+    id: Number
+
+
+class Quench(_Control, frozen=True, tag="Quench"):
+    """Turn quenching on or off: `Wanted` tells what subscribers want."""
+
+    id: Number
+    on: bool
+
+
+class Explain(_Control, frozen=True, tag="Explain"):
+    """Ask where a message would go if published here; `subscription`: why (not) there."""
+
+    id: Number
+    attributes: str
+    subscription: str = ""
+
+
+class Show(_Control, frozen=True, tag="Show"):
+    """Ask for the network as this broker sees it."""
+
+    id: Number
+
+
+class Forget(_Control, frozen=True, tag="Forget"):
+    """Remove the durable subscriptions of a broker that will not return."""
+
+    id: Number
+    broker: str
+
+
+# ---- answers of brokers
+
+
+class Subscribed(_Control, frozen=True, tag="Subscribed"):
+    id: Number
+    position: Number = 0
+    """Of the last message of a durable subscription that was acknowledged."""
+    last: Number = 0
+    """Of the last message that waits in its queue now."""
+    version: Number = 0
+    """Of the durable subscription; a different one means that it was recreated."""
+
+
+class Unsubscribed(_Control, frozen=True, tag="Unsubscribed"):
+    id: Number
+
+
+class SubscriptionEnded(_Control, frozen=True, tag="SubscriptionEnded"):
+    """The broker ended a subscription; `reason` is for people."""
+
+    id: Number
+    reason: str
+    code: EndCode
+
+
+class Published(_Control, frozen=True, tag="Published"):
+    """All durable messages up to this number are stored, or were rejected."""
+
+    number: Number
+
+
+class Rejected(_Control, frozen=True, tag="Rejected"):
+    """The broker will never accept this message."""
+
+    number: Number
+    reason: str
+
+
+class Refused(_Control, frozen=True, tag="Refused"):
+    """The broker refuses a request; `reason` is for people."""
+
+    id: Number
+    reason: str
+    code: RefusalCode = RefusalCode.INVALID
+    text: str = ""
+    """The predicate or pattern that is wrong; empty if it is very long."""
+    position: Number = 0
+    """Of the character in `text` that is wrong."""
+
+
+class Done(_Control, frozen=True, tag="Done"):
+    id: Number
+
+
+class Wanted(_Control, frozen=True, tag="Wanted"):
+    """The union of all interests that the publisher may serve; None: unknown, send everything."""
+
+    predicate: str | None
+
+
+class PatternItem(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One message of an occurrence of a pattern."""
+
+    attributes: str
+    publisher: str
+    number: Number
+    time: Number
+
+
+class Occurred(_Control, frozen=True, tag="Occurred"):
+    """A watched pattern has occurred."""
+
+    id: Number
+    items: tuple[PatternItem, ...]
+
+
+class Hop(msgspec.Struct, frozen=True, array_like=True):
+    """What one broker does with a message, and why."""
+
+    broker: str
+    came_from: str
+    delivers: tuple[tuple[str, str], ...]
+    """Subscriptions, each with the reason why it matches (or, if asked for, does not)."""
+    sends: tuple[tuple[str, str], ...]
+    """Next brokers, each with the reason."""
+
+
+class Explained(_Control, frozen=True, tag="Explained"):
+    id: Number
+    hops: tuple[Hop, ...]
+    silent: tuple[str, ...] = ()
+    """Brokers that did not reply in time."""
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True):
+    """A broker in the topology."""
+
+    broker: str
+    links: tuple[tuple[str, float], ...]
+    subscriptions: Number
+    durable: Number
+    reachable: bool
+
+
+class Shown(_Control, frozen=True, tag="Shown"):
+    id: Number
+    places: tuple[Place, ...]
+
+
+# ---- between brokers
+
+
+class Durable(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A durable subscription, as all brokers know it."""
+
+    predicate: str
+    since: Number
+    version: Number
+    """Grows when a name is used again."""
+
+
+class LinkState(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a broker says about itself, whole or (`base` > 0) as changes since number `base`."""
+
+    broker: str
+    epoch: str
+    number: Number
+    base: Number
+    links: tuple[tuple[str, float], ...]
+    """Always whole."""
+    wanted: tuple[str, ...] = ()
+    """Filters of live subscriptions, reduced; only where a routing scheme needs them."""
+    unwanted: tuple[str, ...] = ()
+    durable: dict[str, Durable] = {}
+    undurable: tuple[str, ...] = ()
+    is_faded: bool = False
+    """Only durable subscriptions; links and filters have aged out. Never incremental."""
+
+
+class Digest(_Control, frozen=True, tag="Digest"):
+    """The known states: broker, epoch and number. The other end answers with newer ones."""
+
+    known: tuple[tuple[str, str, Number], ...]
+
+
+class LinkStates(_Control, frozen=True, tag="LinkStates"):
+    states: tuple[LinkState, ...]
+
+
+class Missing(_Control, frozen=True, tag="Missing"):
+    """Request whole states: changes arrived whose base is missing here."""
+
+    brokers: tuple[str, ...]
+
+
+class RouterPacket(_Control, frozen=True, tag="RouterPacket"):
+    """A packet of the routing layer, encoded (packets.py)."""
+
+    packet: bytes
+
+
+class CarryAck(_Control, frozen=True, tag="CarryAck"):
+    """`broker` has stored all of the stream from `origin` up to `number`; goes to the origin."""
+
+    origin: str
+    epoch: str
+    broker: str
+    number: Number
+
+
+class ExplainHop(_Control, frozen=True, tag="ExplainHop"):
+    """Explain this message, as it would travel; `route` as in a ForwardHeader."""
+
+    id: Number
+    asker: str
+    came_from: str
+    attributes: str
+    subscription: str
+    route: msgspec.Raw = msgspec.Raw(b"\xc0")
+
+
+class HopExplained(_Control, frozen=True, tag="HopExplained"):
+    """A broker's answer to ExplainHop; goes to the asker."""
+
+    id: Number
+    asker: str
+    hop: Hop
+
+
+_EitherWay: TypeAlias = Ping | Pong | Bye | Credit | Hello | Welcome | Confirm
+_Subscribing: TypeAlias = SubscribeRequest | UnsubscribeRequest | Acknowledge
+_Publishing: TypeAlias = AdvertiseRequest | UnadvertiseRequest | Quench
+_Asking: TypeAlias = Explain | Show | Forget
+_ToSubscriber: TypeAlias = Subscribed | Unsubscribed | SubscriptionEnded | Occurred
+_ToClient: TypeAlias = _ToSubscriber | Published | Rejected | Refused | Done | Wanted
+_Answer: TypeAlias = Explained | Shown
+_LinkState: TypeAlias = Digest | LinkStates | Missing
+_BetweenBrokers: TypeAlias = _LinkState | RouterPacket | CarryAck | ExplainHop | HopExplained
+ControlMessage: TypeAlias = (
+    _EitherWay | _Subscribing | _Publishing | _Asking | _ToClient | _Answer | _BetweenBrokers
+)

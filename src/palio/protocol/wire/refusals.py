@@ -1,0 +1,59 @@
+"""Refusals: an error of the broker as the control message `Refused`, and at the client as an error again.
+
+    broker   PalioError ──refused──▶ Refused(id, reason, code, text, position) ──to_error──▶   client
+
+A text that is no predicate is the same ParseError at both ends, with its position.
+"""
+
+from __future__ import annotations
+
+from palio.errors import (
+    InvalidPattern,
+    InvalidPredicate,
+    LimitExceeded,
+    PalioError,
+    ParseError,
+    RefusedByBroker,
+)
+from palio.protocol.wire.codes import RefusalCode
+from palio.protocol.wire.control import Refused
+
+TEXT_MAX = 10_000
+"""Characters of a text that is sent back; who asked knows it anyway."""
+
+
+class RequestRefused(PalioError):
+    """No to a request, for a reason that has a code."""
+
+    def __init__(self, code: RefusalCode, reason: str, *, remedy: str = "") -> None:
+        super().__init__(reason, remedy=remedy)
+        self.code = code
+
+
+def refused(id: int, error: PalioError) -> Refused:
+    """The answer to a request that raised this error."""
+    if isinstance(error, ParseError):
+        code = RefusalCode.TOO_LARGE if isinstance(error, LimitExceeded) else RefusalCode.PARSE
+        text = error.text if len(error.text) <= TEXT_MAX else ""
+        return Refused(id, error.detail, code, text, error.position)
+    if isinstance(error, RequestRefused):
+        return Refused(id, str(error), error.code)
+    if isinstance(error, InvalidPredicate):
+        return Refused(id, str(error), RefusalCode.PREDICATE)
+    if isinstance(error, InvalidPattern):
+        return Refused(id, str(error), RefusalCode.PATTERN)
+    return Refused(id, str(error))
+
+
+def to_error(refused: Refused, broker: str) -> PalioError:
+    """What a client raises; `broker` is its address."""
+    match refused.code:
+        case RefusalCode.PARSE:
+            return ParseError(refused.reason, refused.text).at(position=refused.position)
+        case RefusalCode.TOO_LARGE:
+            return LimitExceeded(refused.reason, refused.text).at(position=refused.position)
+        case RefusalCode.PREDICATE:
+            return InvalidPredicate(refused.reason)
+        case RefusalCode.PATTERN:
+            return InvalidPattern(refused.reason)
+    return RefusedByBroker(f"{broker} says: {refused.reason}", code=refused.code)

@@ -1,0 +1,120 @@
+"""What the simulator reads inside a broker core and a session, besides their public calls.
+
+Nothing else in `palio.sim` reads the inside of a core or the fields of an arrived message: leaks can
+be seen only inside. When the protocol changes there, only this module must change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from palio.protocol.broker.broker import Broker
+from palio.protocol.broker.settings import FORWARDING
+from palio.protocol.client.events import Arrival
+from palio.protocol.interfaces import Network, RemoteBroker
+
+IDENTITY = "anybody"
+"""Every simulated client has this identity."""
+
+
+class ArrivedMessage(msgspec.Struct, frozen=True):
+    """A message that a session has handed to its application."""
+
+    id: int
+    publisher: str
+    number: int
+    position: int
+    """In the queue of a durable subscription; 0: it came live."""
+    is_redelivered: bool
+    attributes: bytes
+    body: bytes
+
+    @property
+    def is_queued(self) -> bool:
+        return self.position > 0
+
+
+def arrived_message(arrival: Arrival) -> ArrivedMessage:
+    header, frame = arrival.header, arrival.frame
+    return ArrivedMessage(
+        arrival.id,
+        header.publisher,
+        header.number,
+        header.position,
+        header.redelivered,
+        frame.attributes,
+        frame.body,
+    )
+
+
+def linked_brokers(core: Broker) -> list[str]:
+    """The neighbours that this broker has a link with."""
+    return sorted(core.parts.neighbours.links.weights)
+
+
+def is_dialling(core: Broker, name: str) -> bool:
+    return any(link.dialled == name for link in core.parts.links)
+
+
+def known_topology(core: Broker) -> object:
+    """All brokers and links as this broker knows them; equal when two know the same."""
+    return core.parts.view.database.places()
+
+
+def durable_subscriptions(core: Broker) -> set[tuple[str, str]]:
+    """Home broker and name of each durable subscription that this broker knows."""
+    return {(fact.broker, fact.name) for fact in core.parts.messages.subscriptions()}
+
+
+def waiting_messages(core: Broker) -> Iterator[tuple[str, int]]:
+    """What messages wait for, and how many."""
+    statistics = core.parts.messages.statistics()
+    for broker, count in statistics.backlogs.items():
+        yield f"broker {broker}", count
+    for name, count in statistics.queues.items():
+        yield f"the queue of {name!r}", count
+
+
+def leftover_counts(core: Broker, links: int, durable: int) -> Iterator[tuple[str, object, object]]:
+    """What an idle broker holds, and what it should hold: a leak is a difference."""
+    parts, snapshot = core.parts, core.snapshot()
+    statistics, data_path, home = parts.messages.statistics(), parts.data_path, parts.home
+    peers: set[object] = {Network()}
+    if core.settings.routing == FORWARDING:
+        peers = {RemoteBroker(name) for name in linked_brokers(core)}
+    yield "messages in the journal", statistics.messages, 0
+    yield "bytes in the journal", statistics.bytes, 0
+    yield "connections", snapshot.links, links
+    yield "neighbours", snapshot.neighbours, links
+    yield "clients", snapshot.clients, 0
+    yield "subscriptions of clients", snapshot.subscriptions, 0
+    yield "live subscriptions", len(parts.local), 0
+    yield "peers of the router", set(parts.port.router.peers), peers
+    yield "durable subscriptions of all", sum(1 for _ in parts.view.database.durables()), durable
+    yield "messages that came in", len(data_path._arrived), 0
+    yield "messages that wait for room", len(data_path.held.batches), 0
+    yield "messages that are not safe", len(data_path._uncommitted), 0
+    yield "slots of the table that are not reused", len(parts.table._slots._retired), 0
+    yield "messages that wait for neighbours", _waiting_for_neighbours(core), 0
+    yield "subscriptions that wait for a commit", len(home._uncommitted), 0
+    yield "subscriptions that wait for their end", len(home._leaving), 0
+    yield "consumers", statistics.consumers, 0
+    yield "commits under way", statistics.commits, 0
+
+
+def _waiting_for_neighbours(core: Broker) -> int:
+    neighbours = core.parts.neighbours.links
+    waiting = [*neighbours._waiting.values(), *neighbours._carrying.values()]
+    return sum(map(len, waiting))
+
+
+def state_lines(core: Broker) -> Iterator[str]:
+    """The state of a broker, as `show` prints it."""
+    yield f"linked with {', '.join(linked_brokers(core)) or 'nobody'}"
+    for home, name in sorted(durable_subscriptions(core)):
+        yield f"knows {name!r} at {home}"
+    for what, count in waiting_messages(core):
+        if count:
+            yield f"{count} messages wait for {what}"

@@ -1,0 +1,284 @@
+"""Plans of brokers, drawn at random from a seed.
+
+Messages and predicates come from a small family on two attributes, so that most messages match some
+subscriptions and few match all. Now and then bounds are so small that queues, streams and links fill.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+import msgspec
+
+from palio.errors import PalioError
+from palio.protocol.broker.settings import FORWARDING, ROUTINGS
+from palio.protocol.durability.bounds import Bounds
+from palio.sim.brokers.plans import (
+    BOUNDS,
+    BrokerArgument,
+    BrokerLimits,
+    BrokerOperation,
+    BrokerPlan,
+    BrokerVerb,
+    ClientSpec,
+    MessageSpec,
+    PlannedLink,
+    SubscriptionSpec,
+    checked,
+)
+from palio.sim.kernel.plans import NetworkVerb
+from palio.sim.kernel.process import CrashMode
+
+TOPOLOGIES = ("ring", "random", "tree")
+FAULTS = ("crash", "cut", "silence", "partition", "freeze")
+ANY = "any"
+CLIENTS_MAX = 10
+SUBSCRIPTIONS_MAX = 30
+GAP_US = 60_000
+BURST = 150
+"""How many messages come at once, now and then."""
+PREDICATES = (
+    "x < 3", "x >= 5", "x > 1 AND s = 'a'", "s = 'b' OR x = 7", "x != 4", "s LIKE 'a%'", "x >= 0",
+    "x BETWEEN 2 AND 6 AND s != 'b'",
+)  # fmt: skip
+CRASH_MODES = (CrashMode.NOW, CrashMode.SILENTLY, *(CrashMode.IN_COMMIT,) * 3)
+WORDS = ("a", "ab", "b")
+
+
+class BrokerSettings(msgspec.Struct, frozen=True):
+    """What plans are drawn from, besides the seed."""
+
+    brokers: int = 5
+    """The most; the seed says how many."""
+    topology: str = ANY
+    operations: int = 120
+    faults: tuple[str, ...] = ()
+    routing: str = ANY
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.brokers <= 50:
+            raise PalioError(f"a simulation has 1 to 50 brokers, not {self.brokers}")
+        if not 0 <= self.operations <= 100_000:
+            raise PalioError(f"a plan has 0 to 100,000 operations, not {self.operations}")
+        for word, value, known in (
+            ("topology", self.topology, (ANY, *TOPOLOGIES)),
+            ("routing", self.routing, (ANY, *ROUTINGS)),
+            *(("fault", fault, FAULTS) for fault in self.faults),
+        ):
+            if value not in known:
+                raise PalioError(f"there is no {word} {value!r}; there are {', '.join(known)}")
+        if self.routing == FORWARDING and self.topology not in (ANY, "tree"):
+            raise PalioError(f"routing {FORWARDING} needs a tree, not the topology {self.topology}")
+
+
+def draw(settings: BrokerSettings, seed: int) -> BrokerPlan:
+    """The plan of a seed."""
+    random = Random(f"brokers {seed}")
+    routing = random.choice(ROUTINGS) if settings.routing == ANY else settings.routing
+    if settings.topology not in (ANY, "tree") and routing == FORWARDING:
+        routing = "PSF"
+    topology = random.choice(TOPOLOGIES) if settings.topology == ANY else settings.topology
+    count = random.randint(min(3, settings.brokers), settings.brokers)
+    brokers = tuple(
+        "abcdefghijklmnopqrstuvwxyz"[i] if count <= 26 else f"b{i}" for i in range(count)
+    )
+    links = _links("tree" if routing == FORWARDING else topology, brokers, random)
+    clients = tuple(
+        ClientSpec(f"c{i + 1}", random.choice(brokers), random.choice((1_000, 50_000, 1_500_000)))
+        for i in range(random.randint(2, CLIENTS_MAX))
+    )
+    is_tight = random.random() < 0.4
+    plan = BrokerPlan(
+        seed=seed,
+        routing=routing,
+        links=links,
+        clients=clients,
+        advertisements=routing == FORWARDING and random.random() < 0.3,
+        limits=BrokerLimits(
+            link_credit=random.choice((2, 8)) if random.random() < 0.3 else 20_000,
+            waiting_max=random.choice((3, 20)) if random.random() < 0.2 else 10_000,
+            full=random.choice(("block", "block", "drop", "end")) if is_tight else "block",
+        ),
+        bounds=_bounds(random, is_tight),
+    )
+    drawing = _BrokerDrawing(settings, plan, random)
+    return checked(msgspec.structs.replace(plan, operations=drawing.operations()))
+
+
+def _bounds(random: Random, is_tight: bool) -> Bounds:
+    if not is_tight:
+        return BOUNDS
+    return msgspec.structs.replace(
+        BOUNDS,
+        queue=random.choice((2, 5, 1000)),
+        backlog=random.choice((3, 10, 1000)),
+        window=random.choice((1, 3, 1024)),
+        cache_bytes=random.choice((1, 1 << 20)),
+    )
+
+
+def _links(topology: str, names: tuple[str, ...], random: Random) -> tuple[PlannedLink, ...]:
+    pairs: set[tuple[str, str]] = set()
+    if topology == "ring":
+        pairs.update(pairwise(names))
+    else:
+        pairs.update((names[random.randrange(i)], names[i]) for i in range(1, len(names)))
+    if topology == "ring" and len(names) > 2:
+        pairs.add((names[0], names[-1]))
+    if topology != "tree" and len(names) > 1:
+        for _ in range(random.randint(0, len(names) // 2)):
+            i, j = sorted(random.sample(range(len(names)), 2))
+            pairs.add((names[i], names[j]))
+    links = []
+    for a, b in sorted(pairs):
+        first, second = (a, b) if random.random() < 0.5 else (b, a)
+        weight = float(random.choice((1, 1, 2, 5)))
+        links.append(PlannedLink(first, second, weight, random.random() < 0.2))
+    return tuple(links)
+
+
+class _BrokerDrawing:
+    """The operations of one plan."""
+
+    def __init__(self, settings: BrokerSettings, plan: BrokerPlan, random: Random) -> None:
+        self._settings = settings
+        self._plan = plan
+        self._random = random
+        self._end_us = settings.operations * GAP_US
+        self._subscriptions = self._draw_subscriptions()
+        self._home_of = {client.name: client.home for client in plan.clients}
+        self._found: list[BrokerOperation] = []
+
+    def operations(self) -> tuple[BrokerOperation, ...]:
+        for _ in range(self._settings.operations):
+            self._work(self._random.randrange(self._end_us))
+        for fault in self._settings.faults:
+            for _ in range(self._random.randint(0, 4)):
+                self._fault(fault, self._random.randrange(max(1, self._end_us)))
+        return tuple(sorted(self._found, key=lambda operation: operation.time_us))
+
+    def _add(
+        self, time_us: int, verb: BrokerVerb, client: str, argument: BrokerArgument | None = None
+    ) -> None:
+        self._found.append(BrokerOperation(time_us, verb, client, argument=argument))
+
+    def _add_fault(
+        self, time_us: int, verb: NetworkVerb, *places: str, mode: CrashMode = CrashMode.NOW
+    ) -> None:
+        self._found.append(BrokerOperation(time_us, verb, "", places, mode))
+
+    def _draw_subscriptions(self) -> list[tuple[SubscriptionSpec, list[str]]]:
+        """Subscriptions, each with the clients that may take part."""
+        random, subscriptions = self._random, []
+        for i in range(random.randint(1, SUBSCRIPTIONS_MAX)):
+            client = random.choice(self._plan.clients)
+            durable = random.random() < 0.65
+            neighbours = [c.name for c in self._plan.clients if c.home == client.home]
+            in_group = len(neighbours) > 1 and random.random() < 0.25
+            spec = SubscriptionSpec(
+                f"s{i + 1}",
+                random.choice(PREDICATES),
+                durable,
+                credit=random.choice((1, 3, 1000)),
+                group=f"g{i + 1}" if in_group else "",
+                full=random.choice(("", "", "", "block", "drop", "end")),
+            )
+            has_past = durable and not in_group and random.random() < 0.3
+            if has_past and "end" not in (
+                spec.full,
+                self._plan.limits.full,
+            ):  # else everything is redelivered
+                past_us = random.choice((0, 1_000_000, 30_000_000))
+                spec = msgspec.structs.replace(spec, past_us=past_us)
+            if not durable and spec.full == "block":
+                spec = msgspec.structs.replace(spec, full="")
+            subscriptions.append((spec, neighbours if in_group else [client.name]))
+        return subscriptions
+
+    def _work(self, time_us: int) -> None:
+        random = self._random
+        draw = random.random()
+        if draw < 0.55:
+            self._publish(time_us)
+            return
+        spec, clients = random.choice(self._subscriptions)
+        client = random.choice(clients)
+        if draw < 0.78:
+            self._add(time_us, BrokerVerb.SUBSCRIBE, client, spec)
+        elif draw < 0.84:
+            self._add(time_us, BrokerVerb.LEAVE, client, spec.name)
+        elif draw < 0.90:
+            self._add(time_us, BrokerVerb.FORGET, client, spec.name)
+            if random.random() < 0.5:  # the name is reused at once
+                predicate = random.choice((spec.predicate, random.choice(PREDICATES)))
+                anew = msgspec.structs.replace(spec, predicate=predicate)
+                if len(clients) == 1 and spec.past_us is None:
+                    self._subscriptions[self._subscriptions.index((spec, clients))] = (
+                        anew,
+                        clients,
+                    )
+                    spec = anew
+                self._add(
+                    time_us + random.choice((0, 1, 3_000, 20_000)),
+                    BrokerVerb.SUBSCRIBE,
+                    client,
+                    spec,
+                )
+        else:
+            anybody = random.choice(self._plan.clients).name
+            self._add(time_us, BrokerVerb.DISCONNECT, anybody)
+            self._add(time_us + random.randrange(3_000_000), BrokerVerb.CONNECT, anybody)
+
+    def _publish(self, time_us: int) -> None:
+        random = self._random
+        client = random.choice(self._plan.clients).name
+        if random.random() < 0.03:  # many of one kind at once, which a broker reads by kernels
+            durable = random.random() < 0.6
+            for _ in range(BURST):
+                self._add(time_us, BrokerVerb.PUBLISH, client, self._message(durable))
+            return
+        for i in range(random.choice((1, 1, 1, 2, 8))):
+            spec = self._message(random.random() < 0.6)
+            self._add(time_us + 500 * i, BrokerVerb.PUBLISH, client, spec)
+
+    def _message(self, durable: bool) -> MessageSpec:
+        random = self._random
+        text = f'{{"x": {random.randrange(9)}, "s": "{random.choice(WORDS)}"}}'
+        return MessageSpec(text, random.randbytes(random.choice((0, 5))), durable)
+
+    def _fault(self, fault: str, time_us: int) -> None:
+        random = self._random
+        places = [*self._plan.brokers, *self._home_of]
+        broker = random.choice(self._plan.brokers)
+        links = [(link.first, link.second) for link in self._plan.links]
+        links += [random.choice(list(self._home_of.items()))]
+        link = random.choice(links)
+        lasts_us = random.choice((100_000, 2_000_000, 9_000_000))
+        end_us = time_us + random.randrange(lasts_us)
+        if fault == "crash":
+            mode = random.choice(CRASH_MODES)
+            self._add_fault(time_us, NetworkVerb.CRASH, broker, mode=mode)
+            self._add_fault(end_us, NetworkVerb.RESTART, broker)
+        elif fault == "cut":
+            self._add_fault(time_us, NetworkVerb.CUT, *link)
+        elif fault == "silence":
+            self._add_fault(time_us, NetworkVerb.SILENCE, *link)
+        elif fault == "freeze":
+            place = random.choice(places)
+            self._add_fault(time_us, NetworkVerb.FREEZE, place)
+            self._add_fault(end_us, NetworkVerb.THAW, place)
+        elif random.random() < 0.5:
+            self._add_fault(time_us, NetworkVerb.PARTITION, *link)
+            self._add_fault(end_us, NetworkVerb.HEAL, *link)
+        else:
+            self._split(time_us, end_us)
+
+    def _split(self, time_us: int, end_us: int) -> None:
+        """The network falls into two, each client on the side of its home broker or not."""
+        brokers = self._plan.brokers
+        side = set(self._random.sample(brokers, self._random.randint(1, len(brokers))))
+        for link in self._plan.links:
+            if (link.first in side) != (link.second in side):
+                self._add_fault(time_us, NetworkVerb.PARTITION, link.first, link.second)
+                self._add_fault(end_us, NetworkVerb.HEAL, link.first, link.second)

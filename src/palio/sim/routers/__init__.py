@@ -1,0 +1,1 @@
+"""Routers in a simulated network of lossy datagram links."""

@@ -1,0 +1,163 @@
+"""The commands: output, exit codes, and sentences instead of tracebacks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from tests.cli.commands import palio, process
+
+SUBSCRIPTIONS = [("ann", "price < 500"), ("bob", "dest = 'MXP' OR dest IS NULL")]
+EVENTS = [{"dest": "MXP", "price": 450}, {"dest": "LIN", "price": 600}, {"price": 20.5}]
+EXPECTED = [["ann", "bob"], [], ["ann", "bob"]]
+
+
+def write_predicates(folder: Path, kind: str) -> Path:
+    path = folder / f"subs.{kind}"
+    if kind == "csv":
+        lines = [f'{name},"{text}"' for name, text in SUBSCRIPTIONS]
+        path.write_text("interface,predicate\n" + "\n".join(lines) + "\n")
+    elif kind == "jsonl":
+        rows = [json.dumps({"interface": n, "predicate": t}) for n, t in SUBSCRIPTIONS]
+        path.write_text("\n".join(rows))
+    else:
+        names, texts = zip(*SUBSCRIPTIONS, strict=True)
+        pa.parquet.write_table(pa.table({"interface": names, "predicate": texts}), path)
+    return path
+
+
+def write_messages(folder: Path, kind: str) -> Path:
+    path = folder / f"events.{kind}"
+    if kind == "csv":
+        path.write_text("dest,price\nMXP,450\nLIN,600\n,20.5\n")
+    elif kind == "jsonl":
+        path.write_text("\n".join(map(json.dumps, EVENTS)))
+    else:
+        pa.parquet.write_table(pa.Table.from_pylist(EVENTS), path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_match_prints_json_lines(tmp_path: Path, kind: str) -> None:
+    done = palio(
+        "match",
+        "--predicates",
+        write_predicates(tmp_path, kind),
+        "--messages",
+        write_messages(tmp_path, kind),
+        "--all",
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["interfaces"] for line in lines] == EXPECTED
+    assert [line["row"] for line in lines] == [0, 1, 2]
+    assert lines[0]["message"] == {"dest": "MXP", "price": 450}
+
+
+def test_in_a_process_of_its_own(tmp_path: Path) -> None:
+    """Each exit code, and what goes where."""
+    where = ["match", "--predicates", write_predicates(tmp_path, "csv"), "--messages"]
+    done = process(*where, write_messages(tmp_path, "jsonl"), "--all")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [json.loads(line)["interfaces"] for line in done.stdout.splitlines()] == EXPECTED
+    done = process("covers", "price < 100", "price < 500")
+    assert (done.returncode, done.stdout[:2], done.stderr) == (1, "no", "")
+    done = process(*where, tmp_path / "gone.jsonl")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("palio: ")
+    assert "no such file" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_match_prints_only_matches_by_default(tmp_path: Path) -> None:
+    done = palio(
+        "match",
+        "--brief",
+        "--predicates",
+        write_predicates(tmp_path, "csv"),
+        "--messages",
+        write_messages(tmp_path, "jsonl"),
+    )
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"row": 0, "interfaces": ["ann", "bob"]},
+        {"row": 2, "interfaces": ["ann", "bob"]},
+    ]
+
+
+def test_csv_types_can_be_chosen(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("interface,predicate\na,zip = '00501'\nb,zip = 501\n")
+    (tmp_path / "m.csv").write_text("zip,when\n00501,2013-01-01 10:00:00\n")
+    where = ["match", "--predicates", tmp_path / "s.csv", "--messages", tmp_path / "m.csv"]
+    assert json.loads(palio(*where).stdout)["interfaces"] == ["b"]
+    chosen = palio(*where, "--types", "zip=string")
+    assert json.loads(chosen.stdout) == {
+        "row": 0,
+        "interfaces": ["a"],
+        "message": {"zip": "00501", "when": {"$time": "2013-01-01T10:00:00Z"}},
+    }
+
+
+BAD_FILES = [
+    ("s.csv", "", "m.jsonl", "{}", "the file is empty"),
+    ("s.csv", "name,text\na,b\n", "m.jsonl", "{}", "no interface and no predicate"),
+    ("s.csv", "interface,predicate\na,price <\n", "m.jsonl", "{}", "line 2, interface 'a'"),
+    ("s.jsonl", "{oops", "m.jsonl", "{}", "line 1: not JSON"),
+    ("s.jsonl", "[]", "m.jsonl", "{}", "not a JSON object"),
+    ("s.parquet", "not parquet", "m.jsonl", "{}", "not a Parquet file"),
+    ("s.txt", "", "m.jsonl", "{}", "ends in none of"),
+    ("s.csv", "interface,predicate\na,x = 1\n", "m.jsonl", '{"x": 1}\n{"x": [1]}', "line 2"),
+    ("s.csv", "interface,predicate\na,x = 1\n", "m.csv", "x,y\n1\n", "m.csv"),
+    ("s.csv", "interface,predicate\na,x = 1\n", "m.csv", "x,x\n1,2\n", "x"),
+    ("s.csv", "interface,predicate\na,x = 1\n", "gone.jsonl", None, "no such file"),
+]
+
+
+@pytest.mark.parametrize(("subs", "subs_text", "events", "events_text", "says"), BAD_FILES)
+def test_bad_files_get_a_sentence(
+    tmp_path: Path, subs: str, subs_text: str, events: str, events_text: str | None, says: str
+) -> None:
+    (tmp_path / subs).write_text(subs_text)
+    if events_text is not None:
+        (tmp_path / events).write_text(events_text)
+    done = palio("match", "--predicates", tmp_path / subs, "--messages", tmp_path / events)
+    assert done.returncode == 2
+    assert done.stderr.startswith("palio: ")
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_stats_of_predicates_and_of_a_table(tmp_path: Path) -> None:
+    from palio import ForwardingTable
+
+    predicates, sample = write_predicates(tmp_path, "csv"), write_messages(tmp_path, "jsonl")
+    made = ForwardingTable.compile(dict(SUBSCRIPTIONS))
+    made.save(tmp_path / "table")
+    for source in (("--predicates", predicates), ("--table", tmp_path / "table")):
+        done = palio("stats", *source, "--sample", sample, "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == json.loads(json.dumps(made.stats(EVENTS).row()))
+    done = palio("stats", "--predicates", predicates, "--reduce")
+    assert done.returncode == 0, done.stderr
+    assert "2 interfaces, 3 filters (3 of one constraint)" in done.stdout
+    assert "reduced from 3 filters to 3" in done.stdout
+    assert "guessed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--predicates", "subs.csv", "--table", "t"],
+        ["--table", "t", "--reduce"],
+        ["--predicates", "subs.csv", "--by-sample"],
+        ["--table", "nowhere"],
+    ],
+)
+def test_stats_wants_one_source(arguments: list[str]) -> None:
+    done = palio("stats", *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("palio: ")
+    assert "Traceback" not in done.stderr

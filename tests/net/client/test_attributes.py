@@ -1,0 +1,29 @@
+"""Attributes as bytes and back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+import palio
+from palio.net.client.attributes import from_bytes, to_bytes
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"s": 'ü\x00"', "i": -(2**63), "f": 1.5e300, "b": True, "z": -0.0},
+        {"at": datetime(2013, 1, 31, tzinfo=UTC), "x": 1},
+        {"nan": float("nan"), "inf": float("-inf")},
+        {"none": None, "x": 1},
+        {"a.b": 1, "$time": "x"},
+        {},
+    ],
+)
+def test_attributes_come_back(attributes: dict[str, object]) -> None:
+    message = palio.Message(attributes)
+    for given in (attributes, message):
+        data = to_bytes(given)
+        assert from_bytes(data) == message
+        assert palio.Message.from_json(data) == message

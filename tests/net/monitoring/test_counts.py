@@ -1,0 +1,16 @@
+"""The histogram of durations."""
+
+from __future__ import annotations
+
+import pytest
+
+from palio.net.monitoring.counts import BUCKETS_S, Durations
+
+
+def test_durations_fall_into_their_buckets() -> None:
+    durations = Durations()
+    for seconds in (0.0005, 0.001, 0.003, 100.0):
+        durations.add(seconds)
+    assert durations.buckets[:3] == [2, 0, 1]
+    assert (durations.buckets[len(BUCKETS_S)], durations.count) == (1, 4)
+    assert durations.total_s == pytest.approx(100.0045)

@@ -1,0 +1,184 @@
+"""Turns with a budget: requests wait in their links' backlogs, in order, and nothing else does."""
+
+from __future__ import annotations
+
+import pytest
+
+from palio.protocol.broker import scheduler
+from palio.protocol.broker.access import EVERYTHING, Access, Identity
+from palio.protocol.broker.broker import Broker
+from palio.protocol.broker.settings import Settings, SubscriptionBounds
+from palio.protocol.wire.control import (
+    VERSION,
+    AdvertiseRequest,
+    Done,
+    Hello,
+    Refused,
+    Subscribed,
+    SubscribeRequest,
+)
+from palio.protocol.wire.frames import FrameReader, MessageFrame, control_frame, message_frame
+from palio.protocol.wire.headers import PublishHeader
+from palio.sim.kernel.disk import SimulatedDisk
+
+NOW = 10**15
+
+
+class Host:
+    """Runs a core; `turns` counts its turns, and jobs are run after one more turn."""
+
+    def __init__(self, **settings: object) -> None:
+        access = Access(anonymous=Identity("anybody", EVERYTHING, EVERYTHING))
+        self.disk: SimulatedDisk[bytes] = SimulatedDisk()
+        self.core = Broker(
+            Settings("a", access, **settings),  # type: ignore[arg-type]
+            self.disk, NOW, bytes, defers=True,
+        )  # fmt: skip
+        self.readers: dict[int, FrameReader] = {}
+        self.heard: dict[int, list[object]] = {}
+        self.reading: dict[int, bool] = {}
+        self.turns = 0
+
+    def client(self, link: int) -> None:
+        self.core.open(link, NOW)
+        self.readers[link], self.heard[link] = FrameReader(), []
+        self.send(link, Hello(VERSION, "client", str(link)))
+        self.run()
+        self.heard[link].clear()
+
+    def send(self, link: int, *control: object) -> None:
+        self.core.receive(link, b"".join(map(control_frame, control)), NOW)  # type: ignore[arg-type]
+
+    def publish(self, link: int, number: int) -> None:
+        frame = message_frame(PublishHeader(number, 0, False), b'{"x": 5}', b"")
+        self.core.receive(link, frame, NOW)
+
+    def turn(self) -> bool:
+        """One turn; whether another one is due."""
+        self.turns += 1
+        effects = self.core.take()
+        for link, frames in effects.writes.items():
+            self.heard[link] += self.readers[link].feed(b"".join(frames))
+        self.reading |= effects.reading
+        if effects.commit is not None:
+            self.disk.begin()
+            self.disk.end()
+            self.core.committed(effects.commit, NOW)
+        for job in effects.jobs:
+            job.run()
+            self.core.finished(job, NOW)
+        return bool(effects.has_more or effects.jobs or effects.commit is not None)
+
+    def run(self) -> None:
+        while self.turn():
+            pass
+
+
+def test_requests_of_a_client_wait_and_those_of_others_do_not() -> None:
+    host = Host()
+    host.client(1)
+    host.client(2)
+    host.send(1, *(SubscribeRequest(i, f"x = {i}") for i in range(1, 501)))
+    host.send(2, SubscribeRequest(1, "x = 5"))
+    host.turns = 0
+    while not any(isinstance(one, Subscribed) for one in host.heard[2]):
+        assert host.turn()
+    assert host.turns <= 2
+    assert len(host.heard[1]) < 100
+    host.run()
+    assert [one.id for one in host.heard[1] if isinstance(one, Subscribed)] == list(range(1, 501))
+    assert host.turns > 10
+
+
+def test_messages_wait_for_the_requests_before_them() -> None:
+    """A client that subscribes and then publishes gets its own message."""
+    host = Host()
+    host.client(1)
+    host.send(1, *(SubscribeRequest(i, f"x = {i} OR x = {i + 1}") for i in range(1, 101)))
+    host.publish(1, 1)
+    host.run()
+    ids = [one.header.subscriptions for one in host.heard[1] if isinstance(one, MessageFrame)]
+    assert [sorted(found) for found in ids] == [[4, 5]]
+
+
+def test_a_large_predicate_is_parsed_elsewhere_and_added_in_slices() -> None:
+    host = Host()
+    host.client(1)
+    host.client(2)
+    text = " AND ".join(f"(x > {i} OR y = {i})" for i in range(5))  # 32 filters
+    host.send(1, SubscribeRequest(1, text))
+    host.publish(2, 1)
+    host.turn()
+    assert host.heard[1] == []  # it is not there yet
+    host.run()
+    host.publish(2, 2)
+    host.run()
+    subscribed, delivered = host.heard[1]
+    assert isinstance(subscribed, Subscribed)
+    assert isinstance(delivered, MessageFrame)
+    assert delivered.header.number == 2  # type: ignore[union-attr]
+
+
+def test_a_client_that_leaves_during_a_long_request_leaves_nothing_behind() -> None:
+    for turns in range(6):
+        host = Host()
+        host.client(1)
+        text = " AND ".join(f"(x > {i} OR y = {i})" for i in range(6))
+        host.send(1, SubscribeRequest(1, text), SubscribeRequest(2, text, durable="d"))
+        for _ in range(turns):
+            host.turn()
+        host.core.close(1, NOW)
+        host.run()
+        names = {type(one).__name__ for one in host.core.parts.table._filters}
+        assert names <= {"DurableSubscription"}
+
+
+def test_many_subscriptions_leave_in_slices() -> None:
+    host = Host()
+    host.client(1)
+    host.send(1, *(SubscribeRequest(i, f"x = {i}") for i in range(1, 501)))
+    host.run()
+    host.turns = 0
+    host.core.close(1, NOW)
+    host.client(2)
+    host.publish(2, 1)
+    host.run()
+    assert host.turns > 3
+    assert len(host.core.parts.table) == 0
+
+
+def test_bounds_of_a_predicate_are_sentences() -> None:
+    bounds = SubscriptionBounds(text_bytes_max=200, filters_max=64)
+    host = Host(subscriptions=bounds)
+    host.client(1)
+    host.send(1, SubscribeRequest(1, "x = '" + "a" * 300 + "'"))
+    host.send(1, SubscribeRequest(2, " AND ".join(f"(x={i} OR y={i})" for i in range(7))))
+    host.run()
+    long, wide = host.heard[1]
+    assert isinstance(long, Refused)
+    assert isinstance(wide, Refused)
+    assert "306 bytes; this broker takes 200" in long.reason
+    assert "64" in wide.reason
+
+
+def test_a_large_backlog_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "BACKLOG_BYTES", 10_000)
+    host = Host()
+    host.client(1)
+    for first in range(1, 2001, 500):
+        host.send(1, *(SubscribeRequest(i, f"x = {i}") for i in range(first, first + 500)))
+    host.turn()
+    assert host.reading == {1: False}
+    host.run()
+    assert host.reading == {1: True}
+    assert len(host.heard[1]) == 2000
+
+
+def test_many_advertisements_cost_what_each_costs() -> None:
+    host = Host(routing="forwarding", advertisements=True)
+    host.client(1)
+    host.send(1, *(AdvertiseRequest(i, (f"x{i} > {i}",)) for i in range(1, 301)))
+    host.run()
+    assert len([one for one in host.heard[1] if isinstance(one, Done)]) == 300
+    host.core.close(1, NOW)
+    host.run()

@@ -1,0 +1,164 @@
+"""Queues: order, sharing, credit, and what happens when they are full."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.journal import Journal
+from palio.protocol.durability.queues import Full, Queue
+from palio.protocol.durability.sequence import EntrySequence
+from palio.protocol.wire.batch import Entry, MessageBatch
+
+from .memory_store import MemoryStore
+
+
+def queue(count: int = 0, full: Full = Full.BLOCK, **bounds: int) -> Queue:
+    limits = Bounds(**bounds)
+    made = Queue("x", "1@x", full, EntrySequence(), Journal(MemoryStore(), limits), limits)
+    fill(made, count)
+    return made
+
+
+def fill(made: Queue, count: int, size: int = 0) -> None:
+    for _ in range(count):
+        entry = Entry("p", made._journal.next, 0, b"", b"." * size)
+        batch = MessageBatch.of([entry], durable=True)
+        sizes = batch.sizes()
+        made.push([made._journal.append(batch, sizes, [1], 0, True)], [()], sizes[0])
+    made.safe = made.sequence.next
+
+
+def delivered(made: Queue) -> list[tuple[object, int]]:
+    return [(share.consumer, number) for share in made.deliver() for number in share.numbers]
+
+
+def test_one_consumer_gets_all_in_order_as_far_as_its_credit_goes() -> None:
+    made = queue(5)
+    assert delivered(made) == []
+    made.attach("a", 2)
+    assert delivered(made) == [("a", 1), ("a", 2)]
+    assert delivered(made) == []
+    made.acknowledge([2])
+    assert delivered(made) == [("a", 3)]
+    made.consumers.grant_credit("a", 5)
+    assert delivered(made) == [("a", 4), ("a", 5)]
+
+
+def test_nothing_goes_before_it_is_committed() -> None:
+    made = queue(2)
+    made.safe = 2
+    made.attach("a", 10)
+    assert delivered(made) == [("a", 1)]
+
+
+def test_consumers_share_in_turn() -> None:
+    made = queue(6)
+    made.attach("a", 1)
+    made.attach("b", 10)
+    made.attach("c", 10)
+    assert delivered(made) == [("a", 1), ("b", 2), ("c", 3), ("b", 4), ("c", 5), ("b", 6)]
+
+
+def test_what_a_consumer_leaves_goes_to_another_first_and_says_so() -> None:
+    made = queue(4)
+    made.attach("a", 3)
+    made.deliver()
+    made.acknowledge([2])
+    made.detach("a")
+    made.attach("b", 10)
+    shares = made.deliver()
+    assert [(share.numbers, share.redelivered) for share in shares] == [
+        ([1], True),
+        ([3], True),
+        ([4], False),
+    ]
+
+
+def test_a_late_acknowledgement_of_one_who_left_counts() -> None:
+    made = queue(2)
+    made.attach("a", 10)
+    made.deliver()
+    made.detach("a")
+    made.attach("a", 10)
+    assert made.acknowledge([1, 1, 99, -1]) == 1
+    assert delivered(made) == [("a", 2)]
+
+
+def test_drop_lets_the_oldest_go() -> None:
+    made = queue(full=Full.DROP, queue=3)
+    made.attach("a", 1)
+    fill(made, 2)
+    assert delivered(made) == [("a", 1)]
+    fill(made, 3)
+    assert made.dropped == 2
+    assert len(made) == 3
+    made.acknowledge([1])
+    assert delivered(made) == [("a", 3)], "what was dropped while it was out gives credit back"
+
+
+def test_drop_goes_by_bytes_too_and_keeps_the_last() -> None:
+    made = queue(full=Full.DROP, queue_bytes=1000)
+    fill(made, 3, size=400)
+    assert (len(made), made.dropped) == (2, 1)
+    fill(made, 1, size=5000)
+    assert (len(made), made.dropped) == (1, 3)
+
+
+def test_block_is_full_and_end_is_over() -> None:
+    made = queue(3, queue=3)
+    assert made.is_full
+    made.attach("a", 10)
+    made.deliver()
+    made.acknowledge([1])
+    assert (made.is_full, made.has_room) == (False, True)
+    made = queue(3, Full.END, queue=3)
+    assert (made.is_full, made.is_over) == (False, False)
+    fill(made, 1)
+    assert made.is_over
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.sampled_from(["fill", "ack", "grant"]), st.integers(0, 4)),
+            st.tuples(st.sampled_from(["attach", "detach"]), st.integers(0, 2)),
+        ),
+        max_size=80,
+    )
+)
+def test_each_entry_is_with_one_consumer_until_it_is_acknowledged(
+    steps: list[tuple[str, int]],
+) -> None:
+    made = queue()
+    holds: dict[int, list[int]] = {}
+    credit: dict[int, int] = {}
+    done: set[int] = set()
+    for step, n in steps:
+        if step == "fill":
+            fill(made, n)
+        elif step == "attach" and n not in holds:
+            made.attach(n, n)
+            holds[n], credit[n] = [], n
+        elif step == "detach" and n in holds:
+            made.detach(n)
+            del holds[n], credit[n]
+        elif step == "grant" and n in holds:
+            made.consumers.grant_credit(n, 2)
+            credit[n] += 2
+        elif step == "ack" and holds.get(n):
+            number = holds[n].pop(len(holds[n]) // 2)
+            done.add(number)
+            made.acknowledge([number])
+        for key, number in delivered(made):
+            assert isinstance(key, int)
+            assert number not in done
+            assert all(number not in held for held in holds.values())
+            holds[key].append(number)
+        assert all(len(held) <= credit[key] for key, held in holds.items())
+        out = {number for held in holds.values() for number in held}
+        waiting = set(range(1, made.sequence.next)) - done - out
+        assert set(made.sequence.entries) == out | waiting
+        if waiting:
+            assert all(len(held) == credit[key] for key, held in holds.items())

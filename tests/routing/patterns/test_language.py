@@ -1,0 +1,110 @@
+"""The text of patterns: what is read, what is printed, and where errors point."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import palio
+from palio.errors import InvalidPattern, LimitExceeded, PalioError, ParseError
+from palio.routing.patterns import And, Or, Part, Pattern, Then, Within, parse
+from tests import strategies
+from tests.routing.patterns.pattern_strategies import nodes
+
+A, B, C = (Part(palio.parse(f"t = '{symbol}'")) for symbol in "abc")
+
+
+def test_what_is_read() -> None:
+    assert parse("[t = 'a'] then [t='b'] THEN [t = 'c']").node == Then((A, B, C))
+    assert parse("[t = 'a'] and ([t = 'b'] or [t = 'c'])").node == And((A, Or((B, C))))
+    assert parse("([t = 'a'] then [t = 'b'] within 2 hours) and [t = 'c']").node == And(
+        (Within(Then((A, B)), 7_200_000_000), C)
+    )
+    for text in ("[t = 'a'] within 1 day same k, `x y`", "[t = 'a'] same k, `x y` within 24 hours"):
+        assert parse(text) == Pattern(Within(A, 86_400_000_000), ("k", "x y"))
+    assert parse("[a = ']' OR `]` = \"]\" /* ] */ AND b = r'\\]' -- ]\n]").node == Part(
+        palio.parse("a = ']' OR `]` = ']' AND b = r'\\]'")
+    )
+
+
+def test_normal_form() -> None:
+    """(A then B) then C is A then B then C; A then (B then C) is another pattern."""
+    assert parse("([t = 'a'] then [t = 'b']) then [t = 'c']").node == Then((A, B, C))
+    assert parse("[t = 'a'] then ([t = 'b'] then [t = 'c'])").node == Then((A, Then((B, C))))
+    assert parse("[t = 'a'] and ([t = 'b'] and [t = 'c'])").node == And((A, B, C))
+    assert parse("([t = 'a'] or [t = 'b']) or [t = 'c']").node == Or((A, B, C))
+    assert parse("(([t = 'a']))").node == A
+
+
+names = st.lists(st.sampled_from([*strategies.PLAIN_NAMES, *strategies.TRICKY_NAMES]), max_size=3)
+
+
+@settings(max_examples=300, deadline=None)
+@given(nodes(), names)
+def test_printing_then_parsing_gives_the_same(node: object, same: list[str]) -> None:
+    pattern = Pattern(node, tuple(same))  # type: ignore[arg-type]
+    assert parse(str(pattern)) == pattern
+    assert str(parse(str(pattern))) == str(pattern)
+
+
+@settings(max_examples=200, deadline=None)
+@given(strategies.predicates)
+def test_any_predicate_stands_in_brackets(predicate: palio.Predicate) -> None:
+    part = Part(palio.parse(str(predicate)))
+    assert parse(f"[{predicate}] then [{predicate}]").node == Then((part, part))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "position"),
+    [
+        ("", "predicate in brackets", 0),
+        ("[t = 1] then", "the pattern ends", 12),
+        ("[t = 1] [t = 2]", "here may stand then, and, or", 8),
+        ("[t = 1] then [t = 2] or [t = 3]", "`then` and `or` are mixed", 21),
+        ("[t = 1] then t = 2", "predicate in brackets", 13),
+        ("[t = 1", "bracket is not closed", 0),
+        ("[t = 'x]", "this ' is not closed", 5),
+        ("[]", "[TRUE] selects every message", 0),
+        ("[t = 1] then [t = ]", "ends too early", 17),
+        ("([t = 1] then [t = 2]", "parenthesis is not closed", 0),
+        ("[t = 1])", "closes nothing", 7),
+        ("[t = 1] within minutes", "whole number and a unit", 15),
+        ("[t = 1] within 5 parsecs", "microseconds, milliseconds, seconds", 17),
+        ("[t = 1] within 0 days", "above zero", 15),
+        ("[t = 1] within 999999999999 days", "above zero and below", 15),
+        ("[t = 1] within 1 day within 1 day", "there already", 21),
+        ("[t = 1] within 1 day same k within 1 day", "there already", 28),
+        ("[t = 1] same k same j", "there already", 15),
+        ("([t = 1] same k) then [t = 2]", "belongs to the whole pattern", 9),
+        ("[t = 1] same 5", "names of attributes", 13),
+        ("([a = 1] then [b = 1]) and [c = 1]", "may select the same message", 27),
+        ("(" * 60, "nested more than 50 deep", 50),
+    ],
+)
+def test_errors_point_at_the_character(text: str, reason: str, position: int) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    assert reason in caught.value.reason
+    assert caught.value.position == position
+
+
+def test_limits() -> None:
+    with pytest.raises(LimitExceeded, match="64 parts"):
+        parse(" or ".join(["[TRUE]"] * 65))
+    with pytest.raises(InvalidPattern, match="64"):
+        Pattern(Or((A,) * 65))
+    for wrong in (lambda: Then((A,)), lambda: Within(A, 0), lambda: And((Then((A, B)), A))):
+        with pytest.raises(InvalidPattern):
+            wrong()
+    with pytest.raises(InvalidPattern, match="not a int"):
+        parse(5)  # type: ignore[arg-type]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("[]()'`\"ab=1 \\then and or within same days,-/*", max_size=60))
+def test_any_text_is_a_pattern_or_a_clear_error(text: str) -> None:
+    with suppress(PalioError):
+        assert parse(str(parse(text))) == parse(text)

@@ -1,0 +1,412 @@
+"""Routers share the work of patterns: the compounds are those of one monitor that has it all."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+import palio
+from palio.errors import InvalidPattern, RoutingError
+from palio.routing import Advertise, Joined, Left, Publish, Received, Restate, Role, Router, Tick
+from palio.routing.dump import dump
+from palio.routing.packets import Send, Subscribe, Unadvertise
+from palio.routing.patterns import (
+    Assembled,
+    Compound,
+    Monitor,
+    Pattern,
+    Sieved,
+    Task,
+    Unwatch,
+    Watch,
+    parse,
+)
+from palio.routing.patterns.watching import PatternSettings
+from tests.routing.patterns.pattern_strategies import SYMBOLS, drawn, patterns
+from tests.routing.timed_network import DELAY_MAX, TimedNetwork, found, offer
+
+HOP = DELAY_MAX + 1
+ROUTERS_MAX = 6
+SETTINGS = PatternSettings(lateness=HOP * (ROUTERS_MAX + 1), hop=HOP)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> list[int]:
+    count = draw(st.integers(1, ROUTERS_MAX - 1))
+    return [draw(st.integers(0, i)) for i in range(count)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    trees(),
+    st.lists(patterns(), min_size=1, max_size=2),
+    st.lists(st.tuples(st.sampled_from(SYMBOLS), st.integers(0, 60), st.sampled_from([1, 2])),
+             max_size=14),
+    st.integers(0, 1000),
+    st.booleans(),
+)  # fmt: skip
+def test_delegated_equals_local(
+    parents: list[int],
+    watched: list[Pattern],
+    messages: list[tuple[str, int, int]],
+    seed: int,
+    delegates: bool,
+) -> None:
+    """Random trees, patterns, sources and delays; nothing is late, and nothing differs."""
+    rng = random.Random(seed)
+    used = PatternSettings(delegates, SETTINGS.lateness, SETTINGS.hop)
+    net = TimedNetwork(parents, rng, used)
+    providers = {c: rng.sample(range(len(parents) + 1), rng.choice((1, 1, 2))) for c in SYMBOLS}
+    for symbol, routers in providers.items():
+        for router in routers:
+            net.advertise(router, symbol)
+    where = [rng.randrange(len(parents) + 1) for _ in watched]
+    for id, (router, pattern) in enumerate(zip(where, watched, strict=True)):
+        net.watch(router, id, pattern)
+    net.rest()
+    for symbol, gap, key in messages:
+        net.wait(gap)
+        net.publish(rng.choice(providers[symbol]), symbol, key)
+    net.rest()
+    assert net.late == 0
+    for id, (router, pattern) in enumerate(zip(where, watched, strict=True)):
+        assert net.got[f"c{router}", id] == found(pattern, net.published)
+
+
+def test_delegated_equals_local_on_larger_networks() -> None:
+    """Long runs with many matches and all tasks; and less crosses the links."""
+    rng, tasks, compounds = random.Random(36), Counter[Task](), 0
+    crossed = {True: 0, False: 0}
+    for case in range(60):
+        symbols = "abcdef"
+        parents = [rng.randrange(i + 1) for i in range(rng.randint(2, ROUTERS_MAX - 1))]
+        count = len(parents) + 1
+        sites = rng.sample(range(count), 2)
+        providers = {c: rng.sample(sites, rng.choice((1, 1, 1, 1, 2))) for c in symbols}
+        pattern = Pattern(drawn(rng, symbols, rng.randint(2, 5)), rng.choice([(), ("k",)]))
+        script = [
+            (rng.randint(0, 40), rng.choice(symbols), rng.randint(1, 2), rng.random())
+            for _ in range(80)
+        ]
+        for delegates in (True, False):
+            used = PatternSettings(delegates, SETTINGS.lateness, SETTINGS.hop)
+            net = TimedNetwork(parents, random.Random(case), used)
+            for symbol, routers in providers.items():
+                for router in routers:
+                    net.advertise(router, symbol)
+            net.watch(0, 1, pattern)
+            net.rest()
+            for gap, symbol, key, where in script:
+                net.wait(gap)
+                net.publish(providers[symbol][int(where * len(providers[symbol]))], symbol, key)
+            net.rest()
+            assert net.late == 0
+            expected = found(pattern, net.published)
+            assert net.got["c0", 1] == expected, pattern
+            crossed[delegates] += net.crossed
+            tasks.update(net.tasks)
+        compounds += len(expected)
+    assert compounds > 50
+    assert min(tasks[task] for task in Task) >= 8, tasks
+    assert crossed[True] < 0.75 * crossed[False], crossed
+
+
+class Changes(RuleBasedStateMachine):
+    """Advertisements and watches come and go while messages are published: what is found is true,
+    and not found twice; who began in quiet and saw no change got everything; in the end
+    nothing is left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rng = random.Random(5)
+        self.net = TimedNetwork([0, 1, 1, 0], self.rng, SETTINGS)
+        self.providers: dict[str, set[int]] = {symbol: set() for symbol in SYMBOLS}
+        self.open: dict[tuple[int, int], Pattern] = {}
+        self.exact: dict[tuple[int, int], int] = {}  # -> how many were published before
+        self.all: dict[tuple[str, int], Pattern] = {}
+        self.ids = 0
+
+    @rule(router=st.integers(0, 4), symbol=st.sampled_from(SYMBOLS))
+    def advertise(self, router: int, symbol: str) -> None:
+        self.providers[symbol].add(router)
+        self.net.advertise(router, symbol)
+        self.exact = {}
+
+    @rule(symbol=st.sampled_from(SYMBOLS))
+    def unadvertise(self, symbol: str) -> None:
+        if self.providers[symbol]:
+            self.net.unadvertise(self.providers[symbol].pop(), symbol)
+            self.exact = {}
+
+    @rule(router=st.integers(0, 4), pattern=patterns())
+    def watch(self, router: int, pattern: Pattern) -> None:
+        self.ids += 1
+        self.net.rest()
+        self.net.watch(router, self.ids, pattern)
+        self.net.rest()
+        self.open[router, self.ids] = self.all[f"c{router}", self.ids] = pattern
+        self.exact[router, self.ids] = len(self.net.published)
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def unwatch(self, data: st.DataObject) -> None:
+        router, id = data.draw(st.sampled_from(sorted(self.open)))
+        self.net.unwatch(router, id)
+        del self.open[router, id]
+        self.exact.pop((router, id), None)
+
+    @rule(symbols=st.lists(st.sampled_from(SYMBOLS), max_size=8), gap=st.integers(0, 60))
+    def publish(self, symbols: list[str], gap: int) -> None:
+        for symbol in symbols:
+            self.net.wait(gap)
+            if self.providers[symbol]:
+                self.net.publish(min(self.providers[symbol]), symbol, self.rng.randint(1, 2))
+
+    @invariant()
+    def what_is_found_is_true(self) -> None:
+        published = set(self.net.published)
+        for (client, id), compounds in self.net.got.items():
+            assert len({c.messages for c in compounds}) == len(compounds)
+            for compound in compounds:
+                assert published.issuperset(compound.messages)
+                alone = Monitor(self.all[client, id])
+                assert [c for m in compound.messages for c in alone.feed(m)] == [compound]
+
+    def teardown(self) -> None:
+        self.net.rest()
+        for (router, id), begin in self.exact.items():
+            expected = found(self.open[router, id], self.net.published[begin:])
+            assert self.net.got[f"c{router}", id] == expected
+        for router, id in list(self.open):
+            self.net.unwatch(router, id)
+        self.net.rest()
+        for router in self.net.routers.values():
+            assert (list(router.watches), list(router.subscriptions)) == ([], [])
+
+
+Changes.TestCase.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestChanges = Changes.TestCase
+
+
+# ---- one router
+
+
+def router(**values: object) -> Router:
+    """Router 1 with neighbours 2 (a, b) and 3 (c), and the clients ann and bob."""
+    made = Router("1", advertisements=True, patterns=PatternSettings(**values))  # type: ignore[arg-type]
+    for peer, symbols in (("2", "ab"), ("3", "c")):
+        made.step(Joined(peer, Role.NEIGHBOUR))
+        made.step(Received(peer, Restate((), tuple(map(offer, symbols)))))
+    made.step(Joined("ann"))
+    made.step(Joined("bob"))
+    return made
+
+
+ABC = parse("[t = 'a'] then [t = 'b'] then [t = 'c']")
+CAB = parse("[t = 'c'] then [t = 'a'] then [t = 'b']")
+AB = parse("[t = 'a'] then [t = 'b']")
+
+
+def message(symbol: str, number: int) -> Publish:
+    return Publish(palio.Message({"t": symbol, "k": 1}), "p", number, number)
+
+
+def compounds(sends: list[Send]) -> list[str]:
+    return [
+        "".join(str(m.message["t"]) for m in s.packet.compound.messages)
+        for s in sends
+        if isinstance(s.packet, Assembled)
+    ]
+
+
+def test_a_pattern_is_factored_and_parts_are_delegated() -> None:
+    one = router()
+    subscribe, watch = one.step(Received("ann", Watch(7, ABC)))
+    assert subscribe == Send("3", Subscribe(palio.parse("t = 'c'").filters[0]))
+    assert watch == Send("2", Watch(1, AB, Task.ASSEMBLE, 0))
+    assert dump(one).partition("patterns\n")[2] == (
+        "  [t = 'a'] then [t = 'b'] then [t = 'c'] whole ->ann #7\n"
+        "    here <0> then [t = 'c']\n"
+        "    <0> assemble [t = 'a'] then [t = 'b'] <-2 #1\n"
+    )
+    assert "  t = 'c' <-3 ->1" not in dump(one)  # messages go from 3 to 1
+    assert "  t = 'c' ->1 <-3\n" in dump(one)
+    assert one.step(Received("2", Assembled(1, Compound((message("a", 1), message("b", 2)))))) == []
+    (found,) = one.step(Received("3", message("c", 3)))
+    assert found.peer == "ann"
+    assert isinstance(found.packet, Assembled)
+    assert found.packet.id == 7
+    assert compounds([found]) == ["abc"]
+
+
+def test_taking_back() -> None:
+    one = router()
+    empty = dump(one)
+    one.step(Received("ann", Watch(7, ABC)))
+    taken = one.step(Received("ann", Unwatch(7)))
+    assert [type(send.packet).__name__ for send in taken] == ["Unsubscribe", "Unwatch"]
+    assert dump(one) == empty
+    assert one.step(Received("ann", Unwatch(7))) == []
+    # What was on its way is dropped, and who leaves takes all back.
+    assert one.step(Received("2", Assembled(1, Compound((message("a", 1), message("b", 2)))))) == []
+    one.step(Received("bob", Watch(1, AB)))
+    assert one.step(Left("bob")) == [Send("2", Unwatch(2))]
+
+
+def test_a_neighbour_answers_with_what_was_asked_for() -> None:
+    """A whole pattern is delegated: a single message would reach the client as its answer."""
+    one = router()
+    (asked,) = one.step(Received("ann", Watch(7, AB)))
+    assert asked == Send("2", Watch(1, AB, Task.WHOLE, 0))
+    with pytest.raises(RoutingError, match="with task whole with Sieved"):
+        one.step(Received("2", Sieved(1, message("a", 1))))
+
+
+def test_the_same_id_with_another_pattern_is_a_new_watch() -> None:
+    one = router()
+    one.step(Received("ann", Watch(7, ABC)))
+    assert one.step(Received("ann", Watch(7, ABC))) == []
+    sends = one.step(Received("ann", Watch(7, AB)))
+    assert sends[1:] == [Send("2", Unwatch(1)), Send("2", Watch(2, AB, Task.WHOLE, 0))]
+
+
+def test_without_advertisements_all_is_matched_at_home() -> None:
+    one = Router("1")
+    one.step(Joined("2", Role.NEIGHBOUR))
+    one.step(Received("2", Restate((), tuple(map(offer, "abc")))))
+    one.step(Joined("ann"))
+    sends = one.step(Received("ann", Watch(1, AB)))
+    assert [str(send.packet.filter) for send in sends] == ["t = 'a'", "t = 'b'"]
+    assert one.step(Received("2", message("a", 1))) == []
+    assert compounds(one.step(Received("2", message("b", 2)))) == ["ab"]
+
+
+def test_below_a_master_all_is_matched_at_home() -> None:
+    """A master sends what it likes, advertised or not."""
+    one = router()
+    one.step(Received("ann", Watch(1, AB)))
+    sends = one.step(Joined("0", Role.MASTER))
+    assert Send("2", Unwatch(1)) in sends
+    assert [str(f) for f in sends[-1].packet.subscriptions] == ["t = 'a'", "t = 'b'"]
+    one.step(Received("0", message("a", 1)))
+    assert compounds(one.step(Received("2", message("b", 2)))) == ["ab"]
+    back = one.step(Left("0"))
+    assert [type(send.packet).__name__ for send in back] == ["Unsubscribe", "Unsubscribe", "Watch"]
+
+
+def test_new_advertisements_start_a_pattern_anew_where_the_plan_changes() -> None:
+    one = router()
+    one.step(Received("ann", Watch(1, CAB)))  # 2 sieves a and b
+    one.step(Received("3", message("c", 1)))
+    # Of no concern, or only one more source of what is matched here: the instance goes on.
+    assert one.step(Received("3", Advertise(offer("x")))) != []
+    more = one.step(Received("bob", Advertise(offer("c"))))
+    assert not any(isinstance(send.packet, Watch | Unwatch) for send in more)
+    one.step(Received("2", Sieved(1, message("a", 2))))
+    assert compounds(one.step(Received("2", Sieved(1, message("b", 3))))) == ["cab"]
+    # b comes from 3 as well: nobody has `a then b` alone. What was open is gone.
+    one.step(Received("3", message("c", 4)))
+    one.step(Received("2", Sieved(1, message("a", 5))))
+    changed = one.step(Received("3", Advertise(offer("b"))))
+    assert [send for send in changed if isinstance(send.packet, Unwatch)] == [Send("2", Unwatch(1))]
+    assert one.step(Received("2", message("b", 6))) == []
+    for symbol, number in (("c", 7), ("a", 8)):
+        assert compounds(one.step(Received("2", message(symbol, number)))) == []
+    assert compounds(one.step(Received("3", message("b", 9)))) == ["cab"]
+    # And back, with an id of its own: answers to the old one are dropped.
+    again = one.step(Received("3", Unadvertise(offer("b"))))
+    assert again[-1] == Send("2", Watch(2, AB, Task.SIEVE, 0))
+    assert one.step(Received("2", Sieved(1, message("a", 10)))) == []
+
+
+def test_a_copy_of_a_message_is_taken_once() -> None:
+    """Two sieves and a subscription may bring the same message."""
+    one = router(lateness=10)
+    pattern = parse("[t = 'c'] then [t = 'a'] then [t = 'b'] then [t IN ('a', 'c')] then [t = 'a']")
+    one.step(Received("ann", Watch(1, pattern)))
+    assert [d.task for w in one.watches for d in w.plan.delegations] == [Task.SIEVE]
+    one.step(Received("3", message("c", 1)))
+    for symbol, number in (("a", 2), ("b", 3), ("a", 4)):
+        one.step(Received("2", Sieved(1, message(symbol, number))))
+        if symbol == "a":
+            one.step(Received("2", message(symbol, number)))
+    assert one.step(Tick(50)) == []  # a, twice, would have completed it
+    twice = parse("[t = 'c'] then ([TRUE] and [TRUE])")
+    one.step(Received("bob", Watch(2, twice)))
+    for number in (60, 60, 61, 61):
+        one.step(Received("3", message("c", number)))
+    assert compounds(one.step(Tick(90))) == []
+    many = router()
+    many.step(Received("ann", Watch(1, parse("[t = 'c'] and [t = 'c']"))))
+    for number in range(0, 2000, 2):
+        for _ in range(2):
+            sends = many.step(Received("3", message("c", number)))
+            assert len({s.packet.compound.messages for s in sends}) == len(sends)
+
+
+def test_nothing_goes_to_a_neighbour_that_has_not_restated() -> None:
+    """It may be new, and use its ids for something else."""
+    one = router()
+    one.step(Received("bob", Advertise(offer("d"))))
+    dd = parse("[t = 'd'] then [t = 'd']")
+    one.step(Received("2", Watch(1, dd)))
+    one.step(Received("bob", message("d", 1)))
+    (told,) = one.step(Joined("2", Role.NEIGHBOUR))
+    assert told.packet.watches == ()
+    assert one.step(Received("bob", message("d", 2))) == []
+    # What it goes on to watch goes on; what it does not say is void.
+    restated = Restate((), (offer("a"), offer("b")), (Watch(1, dd),))
+    one.step(Received("2", restated))
+    one.step(Received("bob", message("d", 3)))
+    assert compounds(one.step(Received("bob", message("d", 4)))) == ["dd"]
+    one.step(Received("2", Restate((), (offer("a"), offer("b")))))
+    assert list(one.watches) == []
+
+
+def test_a_neighbour_that_joins_again_is_told_what_it_watches_for_us() -> None:
+    one = router()
+    one.step(Received("ann", Watch(1, ABC)))
+    (told,) = one.step(Joined("2", Role.NEIGHBOUR))
+    assert told.packet.watches == (Watch(1, AB, Task.ASSEMBLE, 0),)
+
+
+def test_nothing_is_handed_back_to_where_it_comes_from() -> None:
+    one = router()
+    sends = one.step(Received("2", Watch(1, AB)))
+    assert not any(isinstance(send.packet, Watch) for send in sends)
+    assert one.step(Received("2", message("a", 1))) == []
+    assert one.step(Received("2", message("b", 2))) == []
+
+
+def test_lateness_is_spent_hop_by_hop() -> None:
+    """A router that has less than a hop left matches what it is given."""
+    one = router(lateness=100, hop=60)
+    assert one.step(Received("ann", Watch(1, AB))) == [Send("2", Watch(1, AB, Task.WHOLE, 40))]
+    sends = one.step(Received("3", Watch(1, AB, Task.WHOLE, 40)))
+    assert not any(isinstance(send.packet, Watch) for send in sends)
+    assert one.due is None
+    one.step(Received("2", message("b", 101)))
+    one.step(Received("2", message("a", 100)))
+    assert one.due == 141
+    assert one.step(Tick(140)) == []
+    one.step(Received("2", message("b", 120)))
+    assert compounds(one.step(Tick(162))) == ["ab"]
+    assert one.late == 0
+    one.step(Received("2", message("b", 110)))
+    assert one.late == 1
+    one.step(Received("3", Unwatch(1)))
+    assert one.late == 1
+
+
+def test_bad_input_gets_a_sentence() -> None:
+    with pytest.raises(RoutingError, match="0 or more microseconds"):
+        PatternSettings(lateness=-1)
+    with pytest.raises(InvalidPattern, match="0 or more microseconds, not -1"):
+        Watch(1, AB, lateness=-1)
+    with pytest.raises(RoutingError, match="the router's own name"):
+        Router("1").step(Joined("1"))

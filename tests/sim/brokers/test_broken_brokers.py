@@ -1,0 +1,149 @@
+"""Broken brokers are caught, and the failure becomes a short plan. They are broken around the core's
+public calls, so that they stay broken in the same way whatever the core looks like inside."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from palio.protocol.broker.broker import Broker
+from palio.protocol.broker.effects import Effects
+from palio.protocol.client.dedup_window import PositionWindow
+from palio.protocol.wire.frames import SIZE_BYTES, FrameKind
+from palio.sim.brokers.drawing import FAULTS, BrokerSettings, draw
+from palio.sim.brokers.plans import BrokerPlan, parse_broker_plan
+from palio.sim.brokers.process import MakeBroker
+from palio.sim.brokers.runs import BROKERS
+from palio.sim.brokers.simulation import run
+from palio.sim.kernel.disk import SimulatedDisk
+from palio.sim.kernel.plans import NetworkVerb
+from palio.sim.kernel.shrinking import shrunk
+
+SEEDS_MAX = 40
+OPERATIONS_MAX = 10
+CRASHES = ("crash",) * 3
+
+
+class AnswersBeforeTheCommit(Broker):
+    """It takes every commit as done when it begins."""
+
+    _time_us = 0
+    _is_committing = False
+    _has_unsaved = False
+
+    def receive(self, link: int, data: bytes, now_us: int) -> None:
+        self._time_us = now_us
+        super().receive(link, data, now_us)
+
+    def wake(self, now_us: int) -> None:
+        self._time_us = now_us
+        super().wake(now_us)
+
+    def take(self) -> Effects:
+        effects = super().take()
+        ticket = effects.commit
+        while ticket is not None:
+            self._has_unsaved = True
+            super().committed(ticket, self._time_us)
+            more = super().take()
+            for link, frames in more.writes.items():
+                effects.writes.setdefault(link, []).extend(frames)
+            effects.closes.extend(more.closes)
+            ticket = more.commit
+        effects.commit = None
+        if self._has_unsaved and not self._is_committing:
+            self._is_committing, self._has_unsaved = True, False
+            effects.commit = 0
+        return effects
+
+    def committed(self, ticket: int, now_us: int) -> None:
+        self._is_committing = False
+        self._time_us = now_us
+
+
+class DropsANeighbour(Broker):
+    """Live messages never go to a neighbour that this broker has dialled."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._dialled: set[int] = set()
+
+    def open(self, link: int, now_us: int, **options: Any) -> None:
+        if options.get("dials") is not None:
+            self._dialled.add(link)
+        super().open(link, now_us, **options)
+
+    def take(self) -> Effects:
+        effects = super().take()
+        for link in self._dialled & effects.writes.keys():
+            effects.writes[link] = [
+                frame
+                for frame in frames_of(b"".join(effects.writes[link]))
+                if frame[SIZE_BYTES] != FrameKind.FORWARD
+            ]
+        return effects
+
+
+def frames_of(data: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(data):
+        size = SIZE_BYTES + int.from_bytes(data[at : at + SIZE_BYTES], "little")
+        yield data[at : at + size]
+        at += size
+
+
+def caught(
+    *kinds: str, make_broker: MakeBroker = Broker, faults: tuple[str, ...] = CRASHES
+) -> BrokerPlan:
+    """Some seed fails one of these checks, and shrinks to a text that fails in the same way."""
+    settings = BrokerSettings(3, operations=20, faults=faults)
+    plans = (draw(settings, seed) for seed in range(SEEDS_MAX))
+    plan = next(plan for plan in plans if run(plan, make_broker).kind is not None)
+    short = shrunk(BROKERS, plan, lambda tried: run(tried, make_broker))
+    assert len(short.operations) <= OPERATIONS_MAX, str(short)
+    replayed = run(parse_broker_plan(str(short)), make_broker)
+    assert replayed.kind in kinds, replayed.text
+    assert replayed == run(short, make_broker)
+    return short
+
+
+def test_an_answer_before_the_commit() -> None:
+    short = caught("lost", "twice", make_broker=AnswersBeforeTheCommit)
+    assert any(operation.verb is NetworkVerb.CRASH for operation in short.operations)
+    assert run(short).kind is None, "the broker that is shipped has no such failure"
+
+
+def test_next_hops_that_drop_a_neighbour() -> None:
+    short = caught("lost", "restless", make_broker=DropsANeighbour, faults=())
+    assert len(short.brokers) == 2
+    assert run(short).kind is None
+
+
+def test_a_store_that_loses_a_committed_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    end: Callable[[SimulatedDisk[bytes]], None] = SimulatedDisk.end
+
+    def lossy(self: SimulatedDisk[bytes]) -> None:
+        """By content, not by count, so that a short plan shows it too."""
+        writes = self._under_way[0]
+        for key in [key for key, value in writes.items() if value and zlib.crc32(value) % 5 == 0]:
+            del writes[key]
+        end(self)
+
+    monkeypatch.setattr(SimulatedDisk, "end", lossy)
+    short = caught("lost", "twice", "broken", "leftovers", "restless", "refused")
+    monkeypatch.undo()
+    assert run(short).kind is None
+
+
+def test_a_dedup_window_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_new(self: PositionWindow, position: int, number: int) -> bool:
+        self._delivered[position] = number
+        return True
+
+    monkeypatch.setattr(PositionWindow, "is_new", is_new)
+    short = caught("twice", faults=FAULTS)
+    monkeypatch.undo()
+    assert run(short).kind is None
