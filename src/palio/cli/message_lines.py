@@ -27,6 +27,7 @@ def fields_of(note: ReceivedMessage) -> dict[str, object]:
     fields: dict[str, object] = {
         "attributes": json.loads(note.json),
         "publisher": note.publisher,
+        "session": note.session,
         "number": note.number,
         "time": note.time.isoformat().replace("+00:00", "Z"),
     }

@@ -4,7 +4,8 @@
                          number BIGINT, time TIMESTAMP
     a schema given       a column is the attribute of that name; NULL: it is not there
                          body BINARY is the body; _message, _publisher, _number and _time are
-                         what the first form calls without the underscore
+                         what the first form calls without the underscore; _session says which of
+                         the clients with the publisher's name it was
 
 An attribute fits its column when it has the column's type, or is a number that the column holds
 exactly. What does not fit is NULL, or with mode FAILFAST an error.
@@ -56,10 +57,19 @@ class StreamedMessage(NamedTuple):
     publisher: str
     number: int
     time: datetime
+    session: str = ""
 
     @classmethod
     def of(cls, note: ReceivedMessage) -> StreamedMessage:
-        return cls(note.position, note.json, note.body, note.publisher, note.number, note.time)
+        return cls(
+            note.position,
+            note.json,
+            note.body,
+            note.publisher,
+            note.number,
+            note.time,
+            note.session,
+        )
 
 
 Fit: TypeAlias = Callable[[Any], Any]
@@ -67,6 +77,7 @@ Fit: TypeAlias = Callable[[Any], Any]
 _OF_THE_NETWORK: dict[str, tuple[type[DataType], Callable[[StreamedMessage], Any]]] = {
     "message": (StringType, lambda received: received.attributes.decode()),
     "publisher": (StringType, lambda received: received.publisher),
+    "session": (StringType, lambda received: received.session),
     "number": (LongType, lambda received: received.number),
     "time": (TimestampType, lambda received: received.time),
 }

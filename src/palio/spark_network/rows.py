@@ -4,7 +4,8 @@
                                 publisher, number and time are those of the message that was read,
                                 and are not sent
     otherwise                   every column is an attribute (NULL: not there), `body` BINARY the
-                                body; _message, _publisher, _number and _time are not sent
+                                body; _message, _publisher, _session, _number and _time are not
+                                sent
 
 A shuffle gives rows in another order each time. Messages are numbered by their order, and a broker
 stores each number once. So they are sorted: by the columns of `orderBy`, then by their content.
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Encoded: TypeAlias = tuple[tuple[Any, ...], bytes, bytes]
 """Sort key, attributes, body."""
 
-_NOT_SENT = ("publisher", "number", "time")
+_NOT_SENT = ("publisher", "session", "number", "time")
 
 
 class Rows:

@@ -7,7 +7,7 @@ import pytest
 
 from palio.protocol.broker.effects import Output
 from palio.protocol.wire.control import ControlMessage, Subscribed, SubscriptionEnded
-from palio.sim.brokers.core_view import IDENTITY, ArrivedMessage
+from palio.sim.brokers.core_view import ArrivedMessage, publisher_of
 from palio.sim.brokers.delivery_check import EndToEndChecker
 from palio.sim.brokers.plans import BrokerPlan, MessageSpec, SubscriptionSpec, parse_broker_plan
 from palio.sim.brokers.runs import BROKERS
@@ -161,11 +161,11 @@ def test_a_member_of_a_group_that_slept_finds_what_another_had_meanwhile() -> No
 
 def test_a_message_does_not_go_to_a_later_subscription_of_its_publisher() -> None:
     later = SubscriptionSpec("l", "x >= 0")
-    arrival = ArrivedMessage(1, f"{IDENTITY}/ann", 1, 0, False, PROBE.attributes.encode(), b"")
+    arrival = ArrivedMessage(1, publisher_of("ann"), 1, 0, False, PROBE.attributes.encode(), b"")
 
     def checker(connected_us: int) -> EndToEndChecker:
         made = EndToEndChecker(())
-        made.published(f"{IDENTITY}/ann", 1, PROBE, 10)
+        made.published(publisher_of("ann"), 1, PROBE, 10)
         made.asked("ann", 1, later, "a", 10)
         made.connected("ann", connected_us)
         return made

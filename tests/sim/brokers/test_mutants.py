@@ -25,7 +25,7 @@ from palio.sim.brokers.runs import judge
 from palio.sim.brokers.simulation import run
 from palio.sim.kernel.disk import SimulatedDisk
 
-SEEDS_MAX = 40
+SEEDS_MAX = 120
 
 Patch = pytest.MonkeyPatch
 

@@ -35,17 +35,17 @@ def connect(
     url          palio://host:port, or palios:// with TLS; several addresses of one broker, which are
                  tried in turn: palio://host:port,host:port
     token        proves who the client is, where the broker asks for it
-    name         identifies the client over restarts, so that the numbers of its messages
-                 continue; clients that run at the same time need different names
-                 (default: a new name each time)
+    name         how operators and receivers know the client: `note.publisher` has it; replicas of one
+                 application may share it (default: a new name each time)
     tls          with palios://: an SSLContext, or the file of the authorities to trust
     certificate  with palios://: files of the client's own certificate and key
     wait         seconds to keep trying while no broker answers at first, or none takes clients
                  because it stops, has a full store or too many connections
     max_wait     seconds after which everything that waits for the broker raises Unreachable
     first        the number of the first message: for a program that, after a crash, publishes
-                 the same messages in the same order under the same name; messages that the
-                 broker has stored are not sent again (default: numbers that were never used)
+                 the same messages in the same order under the same name, which no other client may
+                 use meanwhile; messages that the broker has stored are not sent again
+                 (default: numbers that were never used)
     """
     addresses = parse_addresses(url)
     for address in addresses:
@@ -53,7 +53,13 @@ def connect(
             log.warning("the token for %s travels in the clear; use palios://", address)
     if first is not None and name is None:
         raise InvalidValue("`first` needs the name under which the numbers continue: name=...")
-    session = Session(name or f"client-{secrets.token_hex(6)}", token or "", settings, first)
+    session = Session(
+        name or f"client-{secrets.token_hex(6)}",
+        token or "",
+        settings,
+        first,
+        secrets.token_hex(8) if first is None else "",
+    )
     context = tls_context(addresses[0], tls, certificate)
     connection = Connection(addresses, session, context, max_wait)
     return Client(connection, wait)

@@ -12,6 +12,7 @@ from palio.model.message import Message
 from palio.net.client.attributes import from_bytes
 from palio.protocol.wire.control import PatternItem
 from palio.protocol.wire.headers import DeliverHeader
+from palio.protocol.wire.publishers import split_key
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -57,11 +58,17 @@ class ReceivedMessage:
 
     @property
     def publisher(self) -> str:
-        return self._header.publisher
+        """Identity and name of the client that published it."""
+        return split_key(self._header.publisher)[0]
+
+    @property
+    def session(self) -> str:
+        """Which of the clients with that name: each has a session; empty: it was named by `first`."""
+        return split_key(self._header.publisher)[1]
 
     @property
     def number(self) -> int:
-        """The publisher's number for it; the numbers of one publisher grow."""
+        """The publisher's number for it; the numbers of one session grow."""
         return self._header.number
 
     @property

@@ -4,8 +4,8 @@
     AdvertiseRequest, UnadvertiseRequest                      ─▶ interests.py
     Quench, Explain, Show, Forget                             ─▶ operations.py
 
-A client has an identity (access.py) and a name that it chooses. Both together name the publisher of
-its messages. The identity alone owns durable subscriptions and groups, so several clients of one
+A client has an identity (access.py), a name that it chooses and a session. Together they name the
+publisher of its messages (wire/publishers.py). The identity alone owns durable subscriptions and groups, so several clients of one
 application can share them. A request that an identity may not make is refused, with the reason.
 """
 
@@ -38,6 +38,7 @@ from palio.protocol.wire.control import (
 )
 from palio.protocol.wire.frames import BrokenFrame
 from palio.protocol.wire.handshake import check_client
+from palio.protocol.wire.publishers import publisher_key
 from palio.protocol.wire.refusals import refused
 
 Request: TypeAlias = UnsubscribeRequest | AdvertiseRequest | UnadvertiseRequest | OperationRequest
@@ -75,7 +76,7 @@ class Clients:
         cannot be identified."""
         check_client(hello)
         identity = self._access.identify(hello.token, link.certificate)
-        link.publisher = f"{identity.name}/{hello.name}"
+        link.publisher = publisher_key(identity.name, hello.name, hello.session)
         known = self._links.publishers.get(link.publisher)
         if known is not None:
             self.leave(known)

@@ -37,7 +37,7 @@ class Link:
         self.certificate = certificate
         """The name in the certificate of the other end, verified."""
         self.publisher = ""
-        """Of a client: identity and name."""
+        """Of a client: identity, name and session."""
         self.is_restricted = True
         """Whether some messages are outside the client's grant to publish."""
         self.credit = 0

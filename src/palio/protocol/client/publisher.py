@@ -1,7 +1,7 @@
 """Publishing: messages get their numbers here, and durable ones go through the outbox.
 
-The numbers of one client grow, also over restarts of a client that keeps its name: the broker
-recognises by them what it has stored already. Where they start is known with the first Welcome.
+The numbers of one session grow: the broker recognises by them what it has stored already. Where they
+start is known with the first Welcome.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SessionPublisher:
             )
         self._number = number = self._number + 1
         if durable and number <= outbox.settled:
-            return number  # an earlier client with this name had stored it under this number
+            return number  # an earlier client with this name, and `first`, had stored it
         frame = message_frame(PublishHeader(number, now_us, durable), attributes, body)
         if durable:
             outbox.add(number, frame)
@@ -61,8 +61,8 @@ class SessionPublisher:
     def continue_from(self, published: int, now_us: int) -> None:
         """A connection is ready; the broker has stored all messages up to `published`."""
         if self._first is None:
-            # The clock makes numbers grow over restarts of a client that keeps its name. That
-            # covers best-effort messages too, whose numbers no broker remembers.
+            # The clock makes numbers grow over restarts of a client that has a name and no session.
+            # That covers best-effort messages too, whose numbers no broker remembers.
             start = self._number if self._is_numbered else now_us
             self._number = max(self._number, published, start)
         self._is_numbered = True

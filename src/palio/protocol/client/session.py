@@ -63,9 +63,12 @@ class Session:
         token: str = "",
         settings: SessionSettings | None = None,
         first: int | None = None,
+        session: str = "",
     ) -> None:
-        """`first` is the number of the first message, for a program that publishes the same
-        messages in the same order after a restart: those that are stored are not sent again."""
+        """`session` is a nonce that no other client has: letters and digits. Without one, only one
+        client at a time may use the name. `first` is the number of the first message, for a program
+        that publishes the same messages in the same order after a restart, without a session: those
+        that are stored are not sent again."""
         settings = settings or SessionSettings()
         self.name = name
         self.welcome: control.Welcome | None = None
@@ -76,7 +79,7 @@ class Session:
         self.subscriptions = SessionSubscriptions(ids, buffer, settings.dedup_window_size)
         self.requests = SessionRequests(ids, buffer)
         self.quenching = QuenchFilter(self.requests, buffer)
-        self._token = token
+        self._hello = control.Hello(control.VERSION, HelloRole.CLIENT, name, token, session=session)
         self._limits = settings.limits
         self._state = CLOSED
         self._frames = FrameReader(settings.limits)
@@ -101,7 +104,7 @@ class Session:
         self._keepalive.begin(now_us)
         self._frames = FrameReader(self._limits)
         self._buffer.frames = []
-        self._buffer.send(control.Hello(control.VERSION, HelloRole.CLIENT, self.name, self._token))
+        self._buffer.send(self._hello)
 
     def closed(self) -> list[SessionEvent]:
         """The connection is gone."""

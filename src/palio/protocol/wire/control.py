@@ -77,11 +77,15 @@ class Hello(_Control, frozen=True, tag="Hello"):
     role: str
     """A `HelloRole`."""
     name: str
-    """A client's name is its own choice: the numbers of its messages go on under it."""
+    """A client's name is its own choice."""
     token: str = ""
     """Identifies a client; brokers never send one."""
     nonce: bytes = b""
     """Of a broker: the other end proves that it knows the secret by signing this."""
+    session: str = ""
+    """Of a client: a nonce that it keeps over its connections. The numbers of its messages go on within
+    the session; clients with one name and different sessions are different publishers. Empty: the
+    numbers go on under the name alone, so one client at a time may use it."""
 
 
 class Welcome(_Control, frozen=True, tag="Welcome"):
@@ -92,7 +96,7 @@ class Welcome(_Control, frozen=True, tag="Welcome"):
     identity: str = ""
     """The identity of the client; names of clients and durables are unique within it."""
     published: Number = 0
-    """The last number of a durable message that is stored for this client."""
+    """The last number of a durable message that is stored for this session."""
     keepalive_us: Number = 0
     """After this silence an end closes the connection; send Ping before."""
     nonce: bytes = b""

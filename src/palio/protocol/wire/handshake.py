@@ -27,6 +27,7 @@ from palio.protocol.wire.control import VERSION, Confirm, Hello, Welcome
 
 NAME_MAX = 200
 NONCE_BYTES = 32
+SESSION_MAX = 32
 SECRET_BYTES_MIN = 16
 _PROTOCOL = f"palio {VERSION}".encode()
 
@@ -94,6 +95,11 @@ def check_client(hello: Hello) -> None:
     """Check version and name of a client's Hello; access.py identifies it."""
     _check_version("the client", hello.version)
     check_name("the client", hello.name)
+    if hello.session and (len(hello.session) > SESSION_MAX or not hello.session.isalnum()):
+        raise Unwelcome(
+            f"the session of the client {_short(hello.name)} is {_short(hello.session)}; it must have "
+            f"at most {SESSION_MAX} letters and digits"
+        )
 
 
 @dataclass(frozen=True, slots=True)

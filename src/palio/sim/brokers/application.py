@@ -20,7 +20,7 @@ from palio.protocol.wire.control import (
     SubscriptionEnded,
     Unsubscribed,
 )
-from palio.sim.brokers.core_view import IDENTITY, arrived_message
+from palio.sim.brokers.core_view import SHARED_NAME, arrived_message, publisher_of
 from palio.sim.brokers.delivery_check import EndToEndChecker
 from palio.sim.brokers.plans import ClientSpec, MessageSpec, SubscriptionSpec
 from palio.sim.brokers.process import BrokerProcess
@@ -47,7 +47,7 @@ class ApplicationProcess(EventLoopProcess):
         note: Callable[[str], None],
     ) -> None:
         super().__init__(spec.name, network, random)
-        self.session = Session(spec.name)
+        self.session = Session(SHARED_NAME, session=spec.name)
         self.pace_us = spec.pace_us
         self.subscriptions: dict[int, SubscriptionSpec] = {}
         self._network = network
@@ -60,7 +60,7 @@ class ApplicationProcess(EventLoopProcess):
 
     @property
     def publisher(self) -> str:
-        return f"{IDENTITY}/{self.place}"
+        return publisher_of(self.place)
 
     # ---- what it is told to do
 

@@ -14,9 +14,17 @@ from palio.protocol.broker.broker import Broker
 from palio.protocol.broker.settings import FORWARDING
 from palio.protocol.client.events import Arrival
 from palio.protocol.interfaces import Network, RemoteBroker
+from palio.protocol.wire.publishers import publisher_key, split_key
 
 IDENTITY = "anybody"
-"""Every simulated client has this identity."""
+"""Every simulated client has this identity,"""
+SHARED_NAME = "app"
+"""and this name: they differ by their sessions, as replicas of an application do."""
+
+
+def publisher_of(client: str) -> str:
+    """The publisher of a client's messages."""
+    return publisher_key(IDENTITY, SHARED_NAME, client)
 
 
 class ArrivedMessage(msgspec.Struct, frozen=True):
@@ -34,6 +42,11 @@ class ArrivedMessage(msgspec.Struct, frozen=True):
     @property
     def is_queued(self) -> bool:
         return self.position > 0
+
+
+def client_of(publisher: str) -> str:
+    """The client that publishes as `publisher`."""
+    return split_key(publisher)[1]
 
 
 def arrived_message(arrival: Arrival) -> ArrivedMessage:

@@ -18,7 +18,7 @@
 from __future__ import annotations
 
 from palio.protocol.wire.control import Subscribed
-from palio.sim.brokers.core_view import IDENTITY, ArrivedMessage
+from palio.sim.brokers.core_view import ArrivedMessage, client_of, publisher_of
 from palio.sim.brokers.expected import DeliveredMessage, ExpectedDeliveries, PublishedMessage
 from palio.sim.brokers.plans import MessageSpec, SubscriptionSpec
 from palio.sim.kernel.verdicts import Violation
@@ -51,7 +51,7 @@ class EndToEndChecker:
 
     def published(self, publisher: str, number: int, spec: MessageSpec, now_us: int) -> None:
         count = self._counts[publisher] = self._counts.get(publisher, 0) + 1
-        name = f"{publisher.removeprefix(f'{IDENTITY}/')}#{count}"
+        name = f"{client_of(publisher)}#{count}"
         publication = PublishedMessage(name, publisher, number, now_us, spec, self._is_probing)
         self.publications[publisher, number] = publication
         self._last[publisher] = number
@@ -75,7 +75,7 @@ class EndToEndChecker:
         elif expected.subscribed_us is None:  # the broker may never have heard of it
             expected.asked_us = since_us
         expected.members[client] = id
-        expected.asked_after[client] = self._last.get(f"{IDENTITY}/{client}", 0)
+        expected.asked_after[client] = self._last.get(publisher_of(client), 0)
 
     def subscribed(
         self, client: str, spec: SubscriptionSpec, home: str, event: Subscribed, now_us: int
@@ -172,7 +172,7 @@ class EndToEndChecker:
         publication, client = received.published, received.client
         return (
             not publication.spec.durable
-            and publication.publisher == f"{IDENTITY}/{client}"
+            and publication.publisher == publisher_of(client)
             and publication.number <= expected.asked_after.get(client, 0)
             and publication.time_us >= self._connected_us.get(client, 0)
         )
