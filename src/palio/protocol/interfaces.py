@@ -31,7 +31,6 @@ class LiveSubscription(msgspec.Struct, frozen=True, gc=False):
 class SharedSubscription(msgspec.Struct, frozen=True, gc=False):
     identity: str
     group: str
-    predicate: str
 
 
 class DurableConsumers(msgspec.Struct, frozen=True, gc=False):

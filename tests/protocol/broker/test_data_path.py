@@ -19,6 +19,7 @@ from palio.protocol.wire.control import (
     VERSION,
     ControlMessage,
     Hello,
+    Occurred,
     Ping,
     Published,
     SubscribeRequest,
@@ -250,3 +251,25 @@ def test_a_commit_lets_go_all_that_was_sealed_before_it() -> None:
     assert uncommitted.take(2) == []
     assert [batch for batch, _ in uncommitted.take(3)] == batches[2:]
     assert len(uncommitted) == 0
+
+
+def test_a_publisher_whose_clock_is_ahead_does_not_blind_those_who_watch_patterns() -> None:
+    exchange = Exchange()
+    exchange.add("a", skew_us=2_000_000)
+    watcher, eve, bob = (exchange.client("a", name) for name in ("watcher", "eve", "bob"))
+    id = watcher.session.subscriptions.subscribe(pattern="[x = 1] THEN [x = 2] WITHIN 10 seconds")
+    all_ = watcher.session.subscriptions.subscribe("x > 0")
+    exchange.run()
+    for x in (1, 2, 3):
+        eve.session.publisher.publish(f'{{"x": {x}}}'.encode(), b"", 2**63 - 1, False)
+        exchange.run()
+    times = [arrival.header.time for arrival in watcher.arrivals if arrival.id == all_]
+    assert times == [exchange.now_us + 2_000_000] * 3
+    exchange.advance(3_000_000)
+    for x in (1, 2):
+        bob.publish({"x": x}, durable=False)
+        exchange.advance(1_000)
+    exchange.advance(20_000_000)
+    occurred = [one for one in watcher.heard(Occurred) if one.id == id]  # type: ignore[attr-defined]
+    publishers = [[item.publisher for item in one.items] for one in occurred]  # type: ignore[attr-defined]
+    assert ["anybody/bob"] * 2 in publishers

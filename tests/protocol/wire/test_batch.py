@@ -84,7 +84,7 @@ class TestReading:
         data = b"".join(publish_frame(one, durable) for one in entries)
         found, end = scan_publish(data + publish_frame(entries[0], not durable), 0, Limits())
         assert (len(found), end, found.durable) == (len(entries), len(data), durable)
-        found.sign("bob/é")
+        found.sign("bob/é", 2**63 - 1)
         assert list(found) == [one._replace(publisher="bob/é", route=b"") for one in entries]
         assert [text.encode() for text in found.column().to_pylist()] == [
             one.attributes for one in entries

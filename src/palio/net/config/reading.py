@@ -20,6 +20,7 @@ from palio.net.config.values import (
 )
 from palio.net.endpoint import Endpoint
 from palio.protocol.broker.access import Access, Identity
+from palio.protocol.broker.disclosure import Disclosure
 from palio.protocol.broker.settings import ROUTINGS, Neighbour, Settings, SubscriptionBounds
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.queues import Full
@@ -48,15 +49,18 @@ def read(path: Path) -> Config:
     known, addresses = _neighbours(top, name, shared, tls is not None)
     frame_limits, host_limits, subscriptions, waiting = _limits(top)
     full, bounds = _durability(top)
-    keepalive_us, times = _times(top)
+    keepalive_us, skew_us, times = _times(top)
+    access, quench = _access(top, listen, tls)
     settings = Settings(
         name=name,
-        access=_access(top, listen, tls),
+        access=access,
+        quench=quench,
         neighbours=known,
         routing=routing,
         advertisements=advertisements,
         limits=frame_limits,
         keepalive_us=keepalive_us,
+        skew_us=skew_us,
         waiting_max=waiting,
         subscriptions=subscriptions,
         full=full,
@@ -120,7 +124,7 @@ def _tls(top: Section) -> Tls | None:
     return Tls(pair["certificate"], pair["key"], authority, required)
 
 
-def _access(top: Section, listen: Endpoint, tls: Tls | None) -> Access:
+def _access(top: Section, listen: Endpoint, tls: Tls | None) -> tuple[Access, Disclosure]:
     tokens: dict[str, Identity] = {}
     certificates: dict[str, Identity] = {}
     for name, section in top.sections("identities"):
@@ -135,8 +139,9 @@ def _access(top: Section, listen: Endpoint, tls: Tls | None) -> Access:
         publish=_predicate(section, "publish", "TRUE"),
         admin=section.truth("admin", listen.is_loopback and not is_known),
     )
+    quench = section.choice("quench", [level.value for level in Disclosure], _USUAL.quench)
     section.finish()
-    return Access(tokens, certificates, anonymous if is_open else None)
+    return Access(tokens, certificates, anonymous if is_open else None), Disclosure(quench)
 
 
 def _add_identity(
@@ -251,9 +256,10 @@ def _durability(top: Section) -> tuple[Full, Bounds]:
     return Full(full), bounds
 
 
-def _times(top: Section) -> tuple[int, Times]:
+def _times(top: Section) -> tuple[int, int, Times]:
     section = top.section("times")
     keepalive_us = section.duration_us("keepalive", _USUAL.keepalive_us)
+    skew_us = section.duration_us("skew", _USUAL.skew_us)
     found = Times(
         dial_us_max=section.duration_us("dial", 5 * _SECOND),
         redial_us_min=section.duration_us("redial", _SECOND // 5),
@@ -265,7 +271,7 @@ def _times(top: Section) -> tuple[int, Times]:
         section.wrong("keepalive", "it must be at least 10 ms")
     if not 0 < found.redial_us_min <= found.redial_us_max:
         section.wrong("redial_max", "it must not be shorter than redial, and redial not zero")
-    return keepalive_us, found
+    return keepalive_us, skew_us, found
 
 
 def _metrics(top: Section, listen: Endpoint) -> Endpoint | None:

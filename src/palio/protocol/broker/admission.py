@@ -1,7 +1,8 @@
 """Admission: which of the messages that arrive are accepted, where not all of them are.
 
 A message that cannot be parsed is rejected if a client published it, and dropped if a neighbour sent
-it. A message that its publisher's grant does not allow is rejected. Both are counted.
+it. A message that its publisher's grant does not allow is rejected. Both are counted. A time that is
+ahead of the broker's clock is cut, so that no clock of a publisher blinds those who watch patterns.
 """
 
 from __future__ import annotations
@@ -31,8 +32,15 @@ class TrafficCounts(msgspec.Struct):
 
 class Admission:
     def __init__(
-        self, table: InterestTable, links: Links, output: Output, counts: TrafficCounts
+        self,
+        table: InterestTable,
+        links: Links,
+        output: Output,
+        counts: TrafficCounts,
+        skew_us: int,
     ) -> None:
+        self.skew_us = skew_us
+        """How far ahead of this broker's clock a publisher's may be; later times are cut to that."""
         self._table, self._links, self._output, self._counts = table, links, output, counts
 
     def readable(self, batch: MessageBatch, came_from: str | None) -> MessageBatch:

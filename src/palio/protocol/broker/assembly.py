@@ -110,8 +110,9 @@ def assemble(
     local = LocalDelivery(table, output, settings.waiting_max)
     neighbour_links = NeighbourLinks(settings, links, output)
     data_path = DataPath(
-        table, local, messages, policy, neighbour_links, port, links, output, settings.held_max
-    )
+        table, local, messages, policy, neighbour_links, port, links, output,
+        settings.held_max, settings.skew_us,
+    )  # fmt: skip
     carrying = Carrier(name, messages, unicast, neighbour_links, links, output)
     # interests
     interests = Interests(table, port, policy, local, data_path.flush)
@@ -126,7 +127,7 @@ def assemble(
     explaining = Explaining(
         (table, policy, unicast), database, subscriptions, home, neighbour_links, links, output
     )
-    quenching = Quenching(router, table, database, output)
+    quenching = Quenching(router, table, database, output, settings.quench)
     operations = Operations(explaining, quenching, database, flooding, output)
     clients = Clients(settings.access, links, interests, subscriptions, operations, output)
     neighbours = NeighbourMessages(neighbour_links, flooding, interests, explaining)

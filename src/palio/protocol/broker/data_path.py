@@ -78,9 +78,10 @@ class DataPath:
         links: Links,
         output: Output,
         held_max: int,
+        skew_us: int,
     ) -> None:
         self.counts = TrafficCounts()
-        self._admission = Admission(table, links, output, self.counts)
+        self._admission = Admission(table, links, output, self.counts, skew_us)
         self.dedup = DedupWindow()
         self.held = HeldMessages(held_max)
         self._table, self._local, self._store = table, local, store
@@ -95,7 +96,7 @@ class DataPath:
 
     def publish(self, link: Link, batch: MessageBatch) -> None:
         """Take messages of a client; `flush` processes them."""
-        batch.sign(link.publisher)
+        batch.sign(link.publisher, self.now_us + self._admission.skew_us)
         name = ""
         if link.is_restricted and link.identity is not None:
             name = link.identity.name

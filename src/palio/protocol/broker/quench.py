@@ -1,8 +1,9 @@
 """Quenching: publishers learn what subscribers want, and need not send anything else.
 
-A publisher that asks gets the reduced filters of all live and durable subscriptions of the network.
-Sent at once, then on change, at most every QUENCH_US, limited to what the publisher may publish. With
-more than WANTED_MAX filters it is told to send everything. While nobody asks or nothing changes,
+A publisher that asks gets the reduced filters of all live and durable subscriptions of the network,
+limited to what it may publish, and without the constants of filters that it may not subscribe to itself
+(disclosure.py). They are sent at once, then on change, at most every QUENCH_US. With more than
+WANTED_MAX filters it is told to send everything. While nobody asks or nothing changes,
 nothing is computed and there is no deadline.
 """
 
@@ -12,6 +13,7 @@ from palio.model.language import parse
 from palio.model.predicate import Filter, Predicate
 from palio.model.reduction import reduce
 from palio.protocol.broker.access import Identity, check_quench, of_concern
+from palio.protocol.broker.disclosure import Disclosure, disclosed
 from palio.protocol.broker.effects import Output
 from palio.protocol.broker.links import Link
 from palio.protocol.policies.demand import NetworkDemand
@@ -27,13 +29,19 @@ WANTED_MAX = 1000
 
 class Quenching:
     def __init__(
-        self, router: Router, table: InterestTable, database: LinkStateDatabase, output: Output
+        self,
+        router: Router,
+        table: InterestTable,
+        database: LinkStateDatabase,
+        output: Output,
+        disclosure: Disclosure,
     ) -> None:
         self._router = router
         self._table = table
         self._database = database
         self._demand = NetworkDemand(database)
         self._output = output
+        self._disclosure = disclosure
         self.told: dict[int, tuple[Link, str | None]] = {}
         """Links of publishers that asked, and what each was told last."""
         self.deadline_us: int | None = None
@@ -78,7 +86,7 @@ class Quenching:
             identity = link.identity
             assert identity is not None
             if identity.name not in texts:
-                texts[identity.name] = _text(wanted, identity)
+                texts[identity.name] = _text(wanted, identity, self._disclosure)
             text = texts[identity.name]
             if told != text:
                 self.told[link.number] = link, text
@@ -98,6 +106,9 @@ class Quenching:
         return list(reduce(Predicate(tuple(filters))))
 
 
-def _text(wanted: list[Filter] | None, identity: Identity) -> str | None:
-    """The filters that a publisher is told, limited to its grant; None: too many."""
-    return None if wanted is None else str(Predicate(tuple(of_concern(identity, wanted))))
+def _text(wanted: list[Filter] | None, identity: Identity, level: Disclosure) -> str | None:
+    """What a publisher is told; None: to send everything."""
+    if wanted is None:
+        return None
+    shown = disclosed(of_concern(identity, wanted), identity, level)
+    return None if shown is None else str(reduce(Predicate(tuple(shown))))

@@ -6,6 +6,7 @@ import msgspec
 
 from palio.errors import LimitExceeded, PalioError
 from palio.protocol.broker.access import Access
+from palio.protocol.broker.disclosure import Disclosure
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.queues import Full
 from palio.protocol.policies.broker_record import WEIGHT_MAX, WEIGHT_MIN
@@ -64,6 +65,10 @@ class Settings(msgspec.Struct, frozen=True):
     subscriptions: SubscriptionBounds = SubscriptionBounds()
     held_max: int = 20_000
     """The most durable messages of one client that wait for room in the store."""
+    quench: Disclosure = Disclosure.RANGES
+    """What quenching tells a publisher of filters that it may not subscribe to itself."""
+    skew_us: int = 10_000_000
+    """How far ahead of the broker's clock a publisher's may be; later times of messages are cut."""
     full: Full = Full.BLOCK
     """Default of what happens when the queue of a durable subscription is full."""
     bounds: Bounds = Bounds()

@@ -18,6 +18,7 @@ from palio.model.predicate import Predicate
 from palio.protocol.broker.access import Identity, check_subscribe, check_watch
 from palio.protocol.broker.durable import Consumer, HomeSubscriptions
 from palio.protocol.broker.effects import BackgroundJob, Output
+from palio.protocol.broker.groups import LiveGroups
 from palio.protocol.broker.interests import FILTERS_AT_ONCE, Interests
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.scheduler import Slices, in_slices
@@ -56,7 +57,7 @@ class ClientSubscription:
     """One subscription of one client."""
 
     __slots__ = (
-        "durable", "id", "identity", "is_congested", "is_shared", "link", "pattern", "predicate",
+        "durable", "id", "identity", "is_congested", "link", "pattern", "predicate", "shared",
         "version",
     )  # fmt: skip
 
@@ -71,8 +72,8 @@ class ClientSubscription:
         """Identity and name of a durable subscription; empty for others."""
         self.version = 0
         """Of a durable subscription: a successor with the same name has another one."""
-        self.is_shared = False
-        """Whether other clients may take part in it: it has a group."""
+        self.shared: SharedSubscription | None = None
+        """The live group that it belongs to."""
         self.is_congested = False
         """Whether its credit is withheld because the connection is congested."""
 
@@ -90,6 +91,7 @@ class ClientSubscriptions:
         self._interests, self._local, self._store = interests, local, store
         self._home, self._output = home, output
         self._bounds = bounds
+        self._groups = LiveGroups()
         self._clients: dict[int, dict[int, ClientSubscription]] = {}  # by link and id
 
     def __iter__(self) -> Iterator[ClientSubscription]:
@@ -104,7 +106,7 @@ class ClientSubscriptions:
         slices that remove the rest, which get nothing any more."""
         alone = []
         for one in self._clients.pop(link).values():
-            if one.durable or one.is_shared or one.pattern is not None:
+            if one.durable or one.shared is not None or one.pattern is not None:
                 self._remove(one)
             else:
                 alone.append(one)
@@ -162,15 +164,18 @@ class ClientSubscriptions:
         assert one.predicate is not None
         if request.since is not None:
             raise PalioError("only a durable subscription starts in the past; give it a name")
-        credit = positive(request.credit)
-        interface: LocalInterface = (
-            SharedSubscription(one.identity.name, request.group, str(one.predicate))
-            if request.group
-            else LiveSubscription(one.link, one.id)
-        )
-        one.is_shared = bool(request.group)
-        ends = _live_full(request.full) is Full.END
-        yield from self._interests.enter(interface, one.predicate.filters)
+        credit, ends = positive(request.credit), _live_full(request.full) is Full.END
+        interface: LocalInterface = LiveSubscription(one.link, one.id)
+        if request.group:
+            interface = one.shared = self._groups.join(
+                one.identity.name, request.group, one.predicate
+            )
+        try:
+            yield from self._interests.enter(interface, one.predicate.filters)
+        except BaseException:  # GeneratorExit too: the client is gone
+            if one.shared is not None:
+                self._groups.leave(one.shared)
+            raise
         self._interests.subscribe(interface, (one.link, one.id), credit, ends=ends)
         self._add(one)
         self._output.say(one.link, Subscribed(one.id))
@@ -280,6 +285,8 @@ class ClientSubscriptions:
             self._local.remove(one.link, one.id)
             return
         self._interests.unsubscribe((one.link, one.id))
+        if one.shared is not None:
+            self._groups.leave(one.shared)
         if one.durable:
             self._store.detach(Consumer(one.link, one.id))
 

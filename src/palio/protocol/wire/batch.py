@@ -125,12 +125,14 @@ class MessageBatch:
             names_at += last - first
         return cls(b"".join(data), b"".join(names), rows, batches[0].durable)
 
-    def sign(self, publisher: str) -> None:
-        """Set the publisher; new messages do not name theirs."""
+    def sign(self, publisher: str, latest_us: int) -> None:
+        """Set the publisher, which new messages do not name, and bound their times: no publisher's clock
+        is ahead of `latest_us`."""
         self.names = _encode(publisher)
         self.rows[:, ROUTE:NAME_END] = 0
         self.rows[:, NAME_END] = len(self.names)
         self._publishers = [publisher] * len(self.rows)
+        np.minimum(self.rows[:, TIME], latest_us, out=self.rows[:, TIME])
 
     # ---- reading
 
