@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from palio import InvalidValue, Message
-from palio.model.message import Attribute
+from palio.model.message import DEPTH_MAX, Attribute
 from palio.model.values import INT_MAX, INT_MIN, Type, format_instant, parse_instant
 from tests.strategies import messages
 
@@ -99,6 +100,35 @@ def test_duplicates_and_names() -> None:
 def test_bad_json_messages(text: str, says: str) -> None:
     with pytest.raises(InvalidValue, match=says):
         Message.from_json(text)
+
+
+def _nested(depth: int) -> str:
+    return '{"a": ' * depth + "1" + "}" * depth
+
+
+def _from_json_below(frames: int, text: str) -> Message:
+    return Message.from_json(text) if not frames else _from_json_below(frames - 1, text)
+
+
+def test_the_depth_of_a_message_does_not_depend_on_the_caller() -> None:
+    """Brokers read a message in several places: it must not be a message in some of them only."""
+    for frames in (0, 400):
+        assert len(_from_json_below(frames, _nested(DEPTH_MAX))) == 1
+        for depth in (DEPTH_MAX + 1, 300, 900, 5_000):
+            with pytest.raises(InvalidValue, match="at most 64 levels"):
+                _from_json_below(frames, _nested(depth))
+
+
+def test_a_short_text_does_not_stand_for_very_long_names() -> None:
+    def text(outer: int, inner: int) -> str:
+        return json.dumps({"x" * outer: {str(i): 1 for i in range(inner)}})
+
+    assert len(Message.from_json(text(1024, 1024))) == 1024
+    assert len(Message.from_json(text(100_000, 10))) == 10
+    with pytest.raises(InvalidValue, match="repeat more than 1048576 characters"):
+        Message.from_json(text(1024, 1025))
+    deep = '{"' + "x" * 600 + '": ' + '{"y": ' * 40 + text(1, 50) + "}" * 41
+    assert len(Message.from_json(deep)) == 50
 
 
 @given(messages)

@@ -25,6 +25,13 @@ from palio.model.values import (
     type_of,
 )
 
+DEPTH_MAX = 64
+"""Objects in objects of a message in JSON. The same for every reader: what Python's stack has room for
+depends on who calls."""
+PREFIXES_MAX = 1 << 20
+"""Characters that the names of nested attributes repeat: `{"a": {"b": 1, "c": 2}}` repeats `a` twice.
+A short text could stand for gigabytes of names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
@@ -130,7 +137,7 @@ class Message(Mapping[str, Value]):
         try:
             document = _decode(text if isinstance(text, str) else str(text, "utf-8"))
         except RecursionError:
-            raise InvalidValue("the message is nested too deeply") from None
+            raise InvalidValue(f"a message is nested at most {DEPTH_MAX} levels deep") from None
         except UnicodeDecodeError as error:
             raise InvalidValue(
                 f"the message is not UTF-8: {error.reason} at byte {error.start}"
@@ -162,6 +169,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 def _flatten(prefix: str, pairs: _Pairs) -> Iterator[tuple[str, object]]:
     stack = [(prefix, iter(pairs))]
+    prefixes = 0
     while stack:
         path, rest = stack[-1]
         entry = next(rest, None)
@@ -179,6 +187,15 @@ def _flatten(prefix: str, pairs: _Pairs) -> Iterator[tuple[str, object]]:
         elif len(value) == 1 and value[0][0] in _TAGS:
             yield name, _untag(name, *value[0])
         else:
+            prefixes += len(name) * len(value)
+            if len(stack) == DEPTH_MAX:
+                raise InvalidValue(f"a message is nested at most {DEPTH_MAX} levels deep")
+            if prefixes > PREFIXES_MAX:
+                raise InvalidValue(
+                    f"the names of nested attributes repeat more than {PREFIXES_MAX} characters of "
+                    "the objects around them",
+                    remedy="choose shorter names for these objects",
+                )
             stack.append((name, iter(value)))
 
 

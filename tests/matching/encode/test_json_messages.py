@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palio.errors import InvalidValue
-from palio.matching.encode import json_kernels
+from palio.matching.encode import json_kernels, json_word_kernels
 from palio.matching.encode.json_messages import _JsonReader, encode_json
+from palio.matching.encode.messages import encode_messages
 from palio.matching.encode.names import NameIndex
 from palio.model.message import Message
 from tests.matching.encode.batches import assert_same, decoded
@@ -176,6 +177,54 @@ def test_a_very_long_row() -> None:
 def test_numbers_of_names_are_the_callers() -> None:
     batch = encode_json({"b": 7, "a": 3}, pa.array(['{"a": true, "b": false}']))
     assert {(name, floor) for name, _, floor, *_ in decoded(batch)[0]} == {(3, 1), (7, 0)}
+
+
+# ---- hostile texts
+
+
+def of_one_slot(count: int, slots: int) -> list[str]:
+    """Texts that want the same slot of a table of this size."""
+    base, fold = json_word_kernels.BASE, json_word_kernels.FOLD
+    found: dict[str, None] = {}
+    rng = np.random.default_rng(1)
+    while len(found) < count:
+        drawn = rng.integers(97, 123, (1 << 18, 8))
+        hashes = np.zeros(len(drawn), np.uint64)
+        for column in drawn.T:
+            hashes = hashes * base + column.astype(np.uint64) + np.uint64(1)
+        hits = (hashes ^ (hashes >> fold)) % np.uint64(slots) == 7
+        found.update(dict.fromkeys("".join(map(chr, row)) for row in drawn[hits].tolist()))
+    return list(found)[:count]
+
+
+def test_names_that_want_one_slot() -> None:
+    """Of a row's table of names, and of the names that the predicates have."""
+    names = of_one_slot(2 * json_word_kernels.PROBES_MAX, 4096)
+    row = json.dumps({name: i for i, name in enumerate(names)})
+    assert not is_plain(row)
+    check([row, "{}", row])
+    check([row, json.dumps({**dict.fromkeys(names[:250], 1), "a": "x"})])
+    for known in (names, names[250:], names[:250]):
+        index = {name: i for i, name in enumerate(known)}
+        texts = [json.dumps({name: 1, "b": name}) for name in names]
+        check([row, *texts, '{"a": 1}'], names=index)
+
+
+def test_texts_that_want_one_slot() -> None:
+    """Each is found, though not all are kept once."""
+    strings = of_one_slot(2 * json_word_kernels.PROBES_MAX, 1 << 14)
+    texts = [json.dumps({"a": text, "b": strings[-1]}) for text in strings]
+    assert all(map(is_plain, texts))
+    messages = [Message.from_json(text) for text in texts * 2]
+    found = decoded(encode_json(NAMES, pa.array(texts * 2)))
+    assert found == decoded(encode_messages(NAMES, messages))
+
+
+@pytest.mark.parametrize("inner", [1023, 1024, 1025, 1026])
+def test_names_that_repeat_long_prefixes(inner: int) -> None:
+    for outer in ("x" * 1024, "é" * 512):
+        text = json.dumps({outer: {f"{i}": 1 for i in range(inner)}, "a": 1}, ensure_ascii=False)
+        check([text, '{"a": 2}'])
 
 
 # ---- properties

@@ -1,9 +1,10 @@
 """The kernels that read JSON objects: one pass over the bytes, nothing else in this file.
 
 `parse` walks the rows. A row that is not plain (an error, an array, a lone surrogate, an integer
-beyond 64 bits, a name twice, more than DEPTH levels, ...) is marked, its attributes are taken back,
-and Python reads it again: it alone decides what is an error and how to say it. So a kernel may
-give up at any doubt, but must never accept what `Message.from_json` refuses or reads otherwise.
+beyond 64 bits, a name twice, more than DEPTH levels, too many names that want one slot, ...) is
+marked, its attributes are taken back, and Python reads it again: it alone decides what is an error
+and how to say it. So a kernel may give up at any doubt, but must never accept what
+`Message.from_json` refuses or reads otherwise.
 
     path     a . b . c e i l i n g        the name so far, unescaped; its hash goes along
     lengths  0   1   3                    of the path at each level
@@ -26,7 +27,9 @@ from palio.matching.encode.json_word_kernels import (
     EMPTY,
     HARD,
     NO_NUMBER,
+    NO_SLOT,
     ONE,
+    PROBES_MAX,
     byte_at,
     find,
     read_number,
@@ -38,6 +41,7 @@ from palio.matching.encode.json_word_kernels import (
     tag_of,
 )
 from palio.matching.jit import borrowing
+from palio.model.message import PREFIXES_MAX
 
 DEPTH = 32
 LONG = 1 << 20  # bytes of a row that Python reads
@@ -56,28 +60,32 @@ def is_word(data: Any, p: int, end: int, word: Any) -> bool:
 
 @borrowing
 def is_repeat(h: Any, stamp: int, seen: Any, stamps: Any) -> bool:
-    """Has this row had a name of this hash? Note it if not."""
+    """May this row have had a name of this hash? Note it if not."""
     mask = np.uint64(len(seen) - 1)
     at = slot_of(h, mask)
-    while stamps[at] == stamp:
+    for _ in range(PROBES_MAX):
+        if stamps[at] != stamp:
+            seen[at] = h
+            stamps[at] = stamp
+            return False
         if seen[at] == h:
             return True
         at = (at + ONE) & mask
-    seen[at] = h
-    stamps[at] = stamp
-    return False
+    return True
 
 
 @borrowing
 def add_text(found: Any, counts: Any, length: int, h: Any) -> int:
-    """The position of the text that lies behind the last one, which joins them if it is new."""
+    """The position of the text that lies behind the last one, which joins them if it is new. One that
+    finds no slot joins them each time: texts need not be distinct."""
     blob, begin, hashes, slots = found.blob, found.begin, found.hashes, found.slots
     count = counts[1]
     start = begin[count]
     known = find(blob, begin, hashes, slots, h, blob, start, length)
     if known >= 0:
         return known
-    slots[-1 - known] = count + 1
+    if known != NO_SLOT:
+        slots[-1 - known] = count + 1
     hashes[count] = h
     begin[count + 1] = start + length
     counts[1] = count + 1
@@ -99,7 +107,7 @@ def put(
         return True
     known = find(names.blob, names.begin, names.hashes, names.slots, h, scratch.path, 0, size)
     if known < 0:
-        return True
+        return known != NO_SLOT
     to = counts[0]
     counts[0] = to + 1
     found.name[to] = names.number[known]
@@ -183,7 +191,7 @@ def parse_row(
     if byte_at(data, p, end) != 123:
         return False
     p += 1
-    depth = 0
+    depth = prefixes = 0
     lengths[0] = 0
     hashes[0] = EMPTY
     first = True
@@ -193,6 +201,9 @@ def parse_row(
         if c == 34:
             size, h = lengths[depth], hashes[depth]
             if size > 0:
+                prefixes += size
+                if prefixes > PREFIXES_MAX:
+                    return False
                 path[size] = 46
                 size += 1
                 h = h * BASE + np.uint64(46) + ONE

@@ -15,25 +15,22 @@ from palio.matching.encode.codes import FLOAT, INT, TIME
 from palio.matching.jit import borrowing
 
 BASE = np.uint64(0x9E3779B97F4A7C15)
-ONE = np.uint64(1)
-FOLD = np.uint64(29)
-EMPTY = np.uint64(0)
+EMPTY, ONE, FOLD = np.uint64(0), np.uint64(1), np.uint64(29)
 
 HARD, NO_NUMBER = -1, -2  # beside INT and FLOAT: a double for Python, an error
+PROBES_MAX = 256  # slots that a text tries: texts can be chosen so that all want the same one
+NO_SLOT = -(2**62)  # beside positions and free slots: all of them are taken by other texts
 
 POWERS = np.array([10.0**i for i in range(23)])  # all exact
-SAFE = np.uint64(2**53)
-INT_LIMIT = np.uint64(2**63)
-NAN_BITS = np.int64(0x7FF8_0000_0000_0000)
-INFINITY_BITS = np.int64(0x7FF0_0000_0000_0000)
+SAFE, INT_LIMIT = np.uint64(2**53), np.uint64(2**63)
+NAN_BITS, INFINITY_BITS = np.int64(0x7FF8_0000_0000_0000), np.int64(0x7FF0_0000_0000_0000)
 SIGN_BITS = np.int64(-(2**63))
 DIGITS_MAX = 19  # always fit in 64 bits
 
 PLAIN = np.array([32 <= c < 128 and c not in b'"\\' for c in range(256)])  # within a string
-TIME_TEXT = np.frombuffer(b"$time", np.uint8)
-FLOAT_TEXT = np.frombuffer(b"$float", np.uint8)
-NAN_TEXT = np.frombuffer(b"NaN", np.uint8)
-INFINITY_TEXT = np.frombuffer(b"Infinity", np.uint8)
+TIME_TEXT, FLOAT_TEXT, NAN_TEXT, INFINITY_TEXT = (
+    np.frombuffer(text, np.uint8) for text in (b"$time", b"$float", b"NaN", b"Infinity")
+)
 MONTH_DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 DAYS_BEFORE = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334])
 
@@ -82,13 +79,15 @@ def slot_of(h: Any, mask: Any) -> Any:
 
 @borrowing
 def fill_slots(hashes: Any, count: int, slots: Any) -> None:
-    """Open addressing: hash -> position + 1; 0 is free."""
+    """Open addressing: hash -> position + 1; 0 is free. What finds no slot in PROBES_MAX has none."""
     mask = np.uint64(len(slots) - 1)
     for i in range(count):
         at = slot_of(hashes[i], mask)
-        while slots[at] != 0:
+        for _ in range(PROBES_MAX):
+            if slots[at] == 0:
+                slots[at] = i + 1
+                break
             at = (at + ONE) & mask
-        slots[at] = i + 1
 
 
 @borrowing
@@ -101,19 +100,21 @@ def fill_hashes(blob: Any, begin: Any, hashes: Any) -> None:
 def find(
     blob: Any, begin: Any, hashes: Any, slots: Any, h: Any, text: Any, start: int, length: int
 ) -> int:
-    """The position of the known text with these bytes, or -1 - (the free slot)."""
+    """The position of the known text with these bytes, or -1 - (the free slot), or NO_SLOT."""
     mask = np.uint64(len(slots) - 1)
     at = slot_of(h, mask)
-    while slots[at] != 0:
+    for _ in range(PROBES_MAX):
+        if slots[at] == 0:
+            return -1 - np.int64(at)
         found = slots[at] - 1
         if (
             hashes[found] == h
             and begin[found + 1] - begin[found] == length
             and same(blob, begin[found], text, start, length)
         ):
-            return found
+            return np.int64(found)
         at = (at + ONE) & mask
-    return -1 - np.int64(at)
+    return NO_SLOT
 
 
 @borrowing
