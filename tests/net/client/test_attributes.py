@@ -27,3 +27,23 @@ def test_attributes_come_back(attributes: dict[str, object]) -> None:
         data = to_bytes(given)
         assert from_bytes(data) == message
         assert palio.Message.from_json(data) == message
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"a": 1, "a": 2}',
+        b'{"a": 1, "\\u0061": 2}',
+        b'{"a": "x", "b": 1, "a": "x"}',
+        b'{"a": "\\"", "a": ""}',
+        '{"a": "\ud800"}',
+        b'{"a": ' * 3_000 + b"1" + b"}" * 3_000,
+        b"[" * 3_000,
+        b'{"a": "\xed\xa0\x80"}',
+    ],
+)
+def test_what_the_model_refuses_is_refused(data: bytes | str) -> None:
+    with pytest.raises(palio.InvalidValue):
+        palio.Message.from_json(data)
+    with pytest.raises(palio.InvalidValue):
+        from_bytes(data)

@@ -18,6 +18,7 @@ from palio.model.values import INT_MAX, INT_MIN
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
+_NOT_PLAIN = -1
 
 
 def to_bytes(attributes: Message | Mapping[str, object]) -> bytes:
@@ -25,7 +26,7 @@ def to_bytes(attributes: Message | Mapping[str, object]) -> bytes:
     >>> to_bytes({"dest": "MXP", "price": 450}), to_bytes({"x": float("nan")})
     (b'{"dest":"MXP","price":450}', b'{"x": {"$float": "NaN"}}')
     """
-    if type(attributes) is dict and _is_plain(attributes):
+    if type(attributes) is dict and _quotes(attributes) != _NOT_PLAIN:
         try:
             return _encode(attributes)
         except UnicodeEncodeError:
@@ -33,21 +34,25 @@ def to_bytes(attributes: Message | Mapping[str, object]) -> bytes:
     return as_message(attributes).to_json().encode()
 
 
-def _is_plain(attributes: dict[Any, Any]) -> bool:
-    """Does msgspec write these names and values exactly as the model does?"""
+def _quotes(attributes: dict[Any, Any]) -> int:
+    """The least quotation marks with which these attributes are written, or _NOT_PLAIN if msgspec
+    does not write these names and values exactly as the model does."""
+    quotes = 2 * len(attributes)
     for name, value in attributes.items():
         kind = type(value)
         if kind is int:
             if not INT_MIN <= value <= INT_MAX:
-                return False
+                return _NOT_PLAIN
         elif kind is float:
             if value - value != 0.0:  # infinite or NaN
-                return False
-        elif kind is not str and kind is not bool:
-            return False
+                return _NOT_PLAIN
+        elif kind is str:
+            quotes += 2
+        elif kind is not bool:
+            return _NOT_PLAIN
         if type(name) is not str or not name:
-            return False
-    return True
+            return _NOT_PLAIN
+    return quotes
 
 
 def from_bytes(data: bytes | str) -> Message:
@@ -57,9 +62,11 @@ def from_bytes(data: bytes | str) -> Message:
     """
     try:
         values = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return Message.from_json(data)  # its error says what is wrong
-    return Message.of_checked(values) if _is_plain(values) else Message.from_json(data)
+    # msgspec takes the last of attributes of one name: then there are more quotation marks.
+    quotes = data.count(b'"') if isinstance(data, bytes) else data.count('"')
+    return Message.of_checked(values) if _quotes(values) == quotes else Message.from_json(data)
 
 
 def as_body(body: object) -> bytes:
