@@ -160,7 +160,12 @@ class InterestTable:
         if len(messages) == 1:
             own = self._slots_of_message(messages.message(0))
             return Matches.of_one(own, self._slots.kinds)
-        slots = [self._slots_of_message(messages.message(row)) for row in range(len(messages))]
+        return self.answer(
+            [self._slots_of_message(messages.message(i)) for i in range(len(messages))]
+        )
+
+    def answer(self, slots: Sequence[list[int]]) -> Matches:
+        """The answer with these slots for each message."""
         ends = np.cumsum([0, *map(len, slots)])
         found = np.array([slot for own in slots for slot in own], np.int64)
         return Matches(ends, found, self._slots.kinds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 from pathlib import Path
 
@@ -69,6 +70,24 @@ def test_broken_frames_end_the_connection_with_a_reason(tmp_path: Path, cores: C
             await until(lambda: server.host.connection_count == 1)
 
     run(scene())
+
+
+def test_bugs_that_the_core_survives_are_logged(
+    tmp_path: Path, cores: Cores, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scene() -> None:
+        async with serving(configured(tmp_path), cores) as server:
+            peer = await Peer.at(server.endpoint)
+            await until(lambda: server.host.connection_count == 1)
+            for number in range(100):
+                cores.last._output.report(f"bug {number}")
+            with caplog.at_level(logging.ERROR):
+                peer.say(Ping(1))
+                assert await peer.next() == Pong(1)
+
+    run(scene())
+    reasons = [str(record.fields["reason"]) for record in caplog.records]  # type: ignore[attr-defined]
+    assert reasons == [f"bug {number}" for number in range(8)], "a few of a turn are enough"
 
 
 def test_who_does_not_read_is_congested_and_then_closed(tmp_path: Path, cores: Cores) -> None:

@@ -190,6 +190,8 @@ class BrokerHost:
             self._jobs.start(effects.jobs)
         for link, is_read in effects.reading.items():
             self._connections.set_reading(link, is_read)
+        for bug in effects.bugs:
+            log_event(logging.ERROR, "a bug, and the broker goes on", reason=bug)
         if effects.has_more:
             self._schedule_turn()
         self._regulate_reading()

@@ -44,6 +44,7 @@ _LIVE: Final[_Names] = {
     "forwarded": ("forwarded", "Live messages sent to neighbours"),
     "duplicates": ("duplicates", "Live messages that neighbours sent more than once"),
     "dropped": ("dropped", "Live messages dropped: no room at a neighbour, or not readable"),
+    "misread": ("misread", "Messages that two readers of this broker read differently: a bug"),
     "delivered": ("delivered", "Live messages delivered to clients"),
     "delivery_dropped": ("delivered_dropped", "Live messages dropped: a client was too slow"),
     "subscriptions_ended": ("subscriptions_ended", "Live subscriptions ended: a client was too slow"),
@@ -59,6 +60,7 @@ _DURABLE: Final[_Names] = {
     "acknowledged": ("durable_acknowledged", "Durable messages that clients acknowledged"),
     "dropped": ("durable_dropped", "Durable messages dropped from full queues"),
     "ended": ("durable_ended", "Durable subscriptions ended: the queue was full"),
+    "unreadable": ("durable_unreadable", "Durable messages that a replay could not read"),
 }
 _GAUGES: Final[_Names] = {
     "clients": ("clients", "Clients that are connected"),

@@ -72,6 +72,7 @@ class Parts:
                 forwarded=traffic.forwarded,
                 duplicates=self.data_path.dedup.duplicates,
                 dropped=traffic.dropped,
+                misread=traffic.misread,
                 delivered=delivery.delivered,
                 delivery_dropped=delivery.dropped,
                 subscriptions_ended=delivery.ended,

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-from palio.errors import InvalidValue, PalioError
+from palio.errors import PalioError
 from palio.protocol.broker.access import Identity
 from palio.protocol.broker.admission import Admission, TrafficCounts
 from palio.protocol.broker.effects import Output
@@ -154,12 +154,15 @@ class DataPath:
                 self._forward(batch, matches, came_from)
 
     def _lookup(self, batch: MessageBatch, came_from: str | None) -> tuple[MessageBatch, Matches]:
-        """The messages that can be parsed, and what they match."""
+        """The messages that can be parsed, and what they match. Whatever the content of a message does
+        to the kernels, Python reads the batch again, and decides about each message by itself."""
         try:
-            return batch, self._table.lookup(batch)
-        except InvalidValue:
-            valid = self._admission.readable(batch, came_from)
-            return valid, self._table.evaluate(valid)
+            matches = self._table.lookup(batch)
+        except Exception as error:
+            return self._admission.read(batch, came_from, error)
+        if matches.present & PATTERN:  # Python will read them
+            return self._admission.confirm(batch, matches, came_from)
+        return batch, matches
 
     # ---- live messages
 

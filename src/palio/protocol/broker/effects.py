@@ -11,6 +11,8 @@ from palio.protocol.wire.control import Bye, CloseCode, ControlMessage
 from palio.protocol.wire.frames import control_frame
 
 T = TypeVar("T")
+BUGS_MAX = 8
+"""Of one turn; what causes one may cause thousands."""
 
 
 class Close(NamedTuple):
@@ -59,6 +61,8 @@ class Effects(msgspec.Struct):
     """Links to stop reading (False), or to read again."""
     has_more: bool = False
     """Work waits for the next turn: call `take` again soon, whatever happens."""
+    bugs: list[str] = []
+    """To be logged: the broker went on, but something in it is wrong."""
 
 
 class Output:
@@ -67,6 +71,7 @@ class Output:
     def __init__(self) -> None:
         self._writes: dict[int, list[bytes]] = {}
         self._closes: dict[int, Close] = {}
+        self._bugs: list[str] = []
 
     def write(self, link: int, data: bytes) -> None:
         if self._closes and link in self._closes:
@@ -91,7 +96,15 @@ class Output:
         self._writes.pop(link, None)
         self._closes.pop(link, None)
 
+    def report(self, bug: str) -> None:
+        """Have the host log it."""
+        if len(self._bugs) < BUGS_MAX:
+            self._bugs.append(bug)
+
     def take(self, commit: int | None) -> Effects:
         writes, self._writes = self._writes, {}
         closes, self._closes = list(self._closes.items()), {}
-        return Effects(writes, closes, commit)
+        effects = Effects(writes, closes, commit)
+        if self._bugs:
+            effects.bugs, self._bugs = self._bugs, []
+        return effects

@@ -26,6 +26,8 @@ class LiveCounters(msgspec.Struct, frozen=True):
     """Messages that neighbours sent more than once."""
     dropped: int = 0
     """Messages dropped because a neighbour had no room, or that could not be parsed."""
+    misread: int = 0
+    """Messages, or batches, on which kernels and Python did not agree: a bug (admission.py)."""
     delivered: int = 0
     """Messages and occurrences of patterns sent to live subscriptions."""
     delivery_dropped: int = 0
@@ -53,6 +55,8 @@ class DurableCounters(msgspec.Struct, frozen=True):
     """Messages dropped from full queues whose policy is `drop`."""
     ended: int = 0
     """Subscriptions ended by full queues whose policy is `end`."""
+    unreadable: int = 0
+    """Stored messages that a replay skipped because they cannot be parsed."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):

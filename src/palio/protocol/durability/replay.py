@@ -12,10 +12,11 @@ order. The cursor is stored in the same commit as the entries that it made.
 
 from __future__ import annotations
 
+from palio.errors import InvalidValue
 from palio.protocol.durability.commits import DirtySet
 from palio.protocol.durability.journal import Journal
 from palio.protocol.durability.statistics import StoreCounters
-from palio.protocol.durability.subscriptions import TrackedSubscription
+from palio.protocol.durability.subscriptions import Matching, TrackedSubscription
 
 _STEP = 2048
 """About how many messages one step of a replay looks at."""
@@ -66,7 +67,11 @@ class Replays:
         if page is None or tracked.matching is None:
             return
         destination, batch = tracked.destination, page.batch
-        hits = tracked.matching([batch.attributes(row) for row in range(batch.count)])
+        texts = [batch.attributes(row) for row in range(batch.count)]
+        try:
+            hits = tracked.matching(texts)
+        except InvalidValue:  # such as an older version stored
+            hits = [self._matches(tracked.matching, text) for text in texts]
         for position, is_hit in zip(page.positions, hits, strict=True):
             if not is_hit:
                 continue
@@ -75,6 +80,14 @@ class Replays:
                 return
             size = self._journal.retain(position)
             destination.push((position,), (tracked.labels,), size)
+
+    def _matches(self, matching: Matching, text: bytes) -> bool:
+        """Whether a message matches; one that cannot be parsed does not."""
+        try:
+            return matching([text])[0]
+        except InvalidValue:
+            self._counters.unreadable += 1
+            return False
 
 
 def _can_replay(tracked: TrackedSubscription) -> bool:

@@ -21,6 +21,8 @@ class StoreCounters(msgspec.Struct):
     """By the policy `drop`."""
     ended: int = 0
     """By the policy `end`."""
+    unreadable: int = 0
+    """Messages that a replay skipped because they cannot be parsed."""
     replayed: int = 0
     """Steps through the journal for new subscriptions."""
 

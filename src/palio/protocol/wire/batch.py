@@ -247,11 +247,15 @@ class MessageBatch:
         return MessageBatch(self.data, self.names, self.rows[begin:end], self.durable)
 
     def pick(self, rows: Sequence[int]) -> MessageBatch:
-        """Some messages; the bytes are shared."""
+        """Some messages; the bytes are shared, and so are messages that were parsed."""
         if len(rows) == len(self.rows) and list(rows) == list(range(len(rows))):
             return self
         chosen = self.rows[np.array(rows, np.int64)]
-        return MessageBatch(self.data, self.names, chosen, self.durable)
+        picked = MessageBatch(self.data, self.names, chosen, self.durable)
+        parsed = self._messages
+        if parsed:
+            picked._messages = {i: parsed[row] for i, row in enumerate(rows) if row in parsed}
+        return picked
 
     def compact(self) -> MessageBatch:
         """The same messages without the bytes of others, if those are more than half of all."""
