@@ -138,6 +138,17 @@ class TestReading:
                 assert header.publisher == found.publisher(row)
                 assert bytes(header.route) == found.entry(row).route
 
+    @pytest.mark.parametrize("depth", [1, 60, 70, 300, 2_000])
+    def test_a_routing_header_that_is_nested_deeply(self, depth: int) -> None:
+        """What Python cannot read is no frame for kernels either."""
+        entry = Entry("ann/1", 1, 2, b"{}", b"", b"\x91" * depth + b"\xc0")
+        data = forward_frame(entry, False) + forward_frame(entry, False)
+        if depth > 1_000:
+            with pytest.raises(PalioError, match="recursion"):
+                scan_forward(data, 0, Limits())
+        else:
+            assert list(scan_forward(data, 0, Limits())[0]) == [entry, entry]
+
     def test_limits(self) -> None:
         data = publish_frame(Entry("", 1, 2, b'{"x": 1}', b"body"), False)
         for limits in (Limits(header=3), Limits(attributes=7), Limits(body=3)):

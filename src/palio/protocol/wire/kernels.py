@@ -41,6 +41,8 @@ from palio.protocol.wire.layout import (
     TIME,
 )
 
+ARRAYS_MAX = 64  # of a routing header that kernels read
+
 
 @borrowing
 def scan_publish(data: Any, at: int, limits: Any, rows: Any) -> int:
@@ -127,11 +129,12 @@ def read_numbers(data: Any, at: int, rows: Any, r: int) -> int:
 @borrowing
 def skip(data: Any, at: int, end: int) -> int:
     """Where the msgpack value at `at` ends: nil, a number, a short string, or an array of such.
-    NONE for any other value, and for one that is cut off."""
-    left = 1
+    NONE for any other value, for one that is cut off, and for one with many arrays: these may be
+    nested more deeply than Python can read."""
+    left, arrays = 1, 0
     while left:
         left -= 1
-        if at >= end:
+        if at >= end or arrays > ARRAYS_MAX:
             return NONE
         first = data[at]
         if first < 0x80 or first == 0xC0:
@@ -140,6 +143,7 @@ def skip(data: Any, at: int, end: int) -> int:
             return NONE
         elif first < 0xA0:
             left += first & 0x0F
+            arrays += 1
             at += 1
         elif first < 0xC0:
             at += 1 + (first & 0x1F)
@@ -149,6 +153,7 @@ def skip(data: Any, at: int, end: int) -> int:
             at += 2 + data[at + 1]
         elif first == 0xDC and at + 2 < end:
             left += int(data[at + 1]) << 8 | int(data[at + 2])
+            arrays += 1
             at += 3
         else:
             return NONE
