@@ -14,6 +14,7 @@ import msgspec
 
 from palio.protocol.policies.broker_record import DurableFact
 from palio.protocol.policies.link_state import LinkStateDatabase, LinkStateSettings
+from palio.protocol.policies.state_parts import StateAssembly, is_large, state_parts
 from palio.protocol.wire.control import (
     ControlMessage,
     Digest,
@@ -22,6 +23,7 @@ from palio.protocol.wire.control import (
     LinkStates,
     Missing,
 )
+from palio.protocol.wire.parts import digest_parts
 
 SETTINGS = LinkStateSettings(refresh_us=20_000, age_us=60_000)
 
@@ -41,6 +43,8 @@ class LinkStateNetwork:
         self.links: dict[tuple[str, str], tuple[float, float]] = {}
         self.queues: dict[tuple[str, str], deque[bytes]] = {}
         self.sent: list[ControlMessage] = []
+        self.assemblies: dict[tuple[str, str], StateAssembly] = {}
+        self.digests: dict[tuple[str, str], list[Any]] = {}
         for name in names:
             self.stores[name] = {"epoch": epochs, "facts": {}, "own": {}, "number": 0}
             self.start(name)
@@ -76,13 +80,16 @@ class LinkStateNetwork:
         for x, y in ((u, v), (v, u)):
             self._relink(x)
             self.flood_news(x)
-            self.send(x, y, self.brokers[x].digest())
+            self.assemblies[x, y] = StateAssembly()
+            for part in digest_parts(self.brokers[x].digest()):
+                self.send(x, y, part)
 
     def cut(self, a: str, b: str) -> None:
         u, v = min(a, b), max(a, b)
         del self.links[u, v]
         for x, y in ((u, v), (v, u)):
             del self.queues[x, y]
+            self.digests.pop((x, y), None)
             if x in self.brokers:
                 self._relink(x)
                 self.flood_news(x)
@@ -122,7 +129,9 @@ class LinkStateNetwork:
 
     def flood(self, name: str, state: LinkState, but: str = "") -> None:
         for other in self.neighbours(name):
-            if other != but:
+            if other != but and is_large(state):
+                self._send_whole(name, other, (state.broker,))
+            elif other != but:
                 self.send(name, other, LinkStates((state,)))
 
     def step(self) -> bool:
@@ -138,13 +147,15 @@ class LinkStateNetwork:
     def _receive(self, name: str, sender: str, message: ControlMessage) -> None:
         broker = self.brokers[name]
         if isinstance(message, Digest):
-            for states in broker.newer_than(message):
-                self.send(name, sender, states)
+            digest = self.digests.setdefault((sender, name), [])
+            digest += message.known
+            if not message.more:
+                self._send_whole(name, sender, broker.newer_than(digest))
+                digest.clear()
         elif isinstance(message, Missing):
-            for states in broker.whole(message.brokers):
-                self.send(name, sender, states)
+            self._send_whole(name, sender, message.brokers)
         elif isinstance(message, LinkStates):
-            for state in message.states:
+            for state in self._complete(sender, name, message):
                 heard = broker.hear(state, self.now_us)
                 if heard.is_missing:
                     self.send(name, sender, Missing((state.broker,)))
@@ -152,6 +163,22 @@ class LinkStateNetwork:
                     self.flood(name, state, but=sender)
                     self._keep(name, state.broker, heard.removed, heard.added)
         self.flood_news(name)
+
+    def _send_whole(self, name: str, other: str, brokers: Iterable[str]) -> None:
+        for broker in brokers:
+            state = self.brokers[name].whole(broker)
+            for part in () if state is None else state_parts(state):
+                self.send(name, other, LinkStates((part,)))
+
+    def _complete(self, x: str, y: str, message: LinkStates) -> list[LinkState]:
+        """The states that are complete with this message."""
+        assembly, found = self.assemblies[x, y], []
+        for state in message.states:
+            assert assembly.continues(state)
+            complete = assembly.add(state, {})
+            if complete is not None:
+                found.append(complete[0])
+        return found
 
     def _keep(
         self,

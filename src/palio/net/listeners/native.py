@@ -18,6 +18,7 @@ from palio.net.listeners.listener import ConnectionHost, Dismissal
 from palio.net.security import certificate_name
 from palio.protocol.wire.control import Bye
 from palio.protocol.wire.frames import control_frame
+from palio.protocol.wire.parts import cut
 
 _BACKLOG = 1024
 _LINGER_S = 0.25
@@ -126,7 +127,7 @@ class NativeConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def dismiss(self, dismissal: Dismissal, wait_s: float) -> None:
-        self.write([control_frame(Bye(dismissal.reason, dismissal.code))])
+        self.write([control_frame(Bye(cut(dismissal.reason), dismissal.code))])
         self.finish(wait_s)
 
     def finish(self, wait_s: float) -> None:

@@ -21,6 +21,7 @@ from palio.protocol.broker.links import Links
 from palio.protocol.interfaces import PATTERN, PublishGrant
 from palio.protocol.wire.batch import MessageBatch
 from palio.protocol.wire.control import Rejected
+from palio.protocol.wire.parts import cut
 from palio.routing.interest_table import InterestTable, Matches
 
 
@@ -139,7 +140,7 @@ class Admission:
         self._counts.rejected += 1
         link = self._links.publishers.get(batch.publisher(row))
         if link is not None:
-            self._output.say(link.number, Rejected(batch.number(row), str(error)))
+            self._output.say(link.number, Rejected(batch.number(row), cut(str(error))))
 
 
 def _told(error: Exception) -> str:

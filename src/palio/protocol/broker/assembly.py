@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from palio.errors import PalioError
 from palio.protocol.broker.carrying import Carrier
@@ -12,7 +13,7 @@ from palio.protocol.broker.data_path import DataPath
 from palio.protocol.broker.durable import HomeSubscriptions
 from palio.protocol.broker.effects import Output
 from palio.protocol.broker.explain import Explaining
-from palio.protocol.broker.flooding import Flooding
+from palio.protocol.broker.flooding import Flooding, keep_facts
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.links import Links
 from palio.protocol.broker.local import LocalDelivery
@@ -23,6 +24,7 @@ from palio.protocol.broker.operations import Operations
 from palio.protocol.broker.quench import Quenching
 from palio.protocol.broker.remote_durable import RemoteSubscriptions
 from palio.protocol.broker.router_port import RouterPort
+from palio.protocol.broker.scheduler import WorkList
 from palio.protocol.broker.settings import Settings
 from palio.protocol.broker.snapshot import DurableCounters, LiveCounters, Snapshot
 from palio.protocol.broker.subscriptions import ClientSubscriptions
@@ -58,6 +60,7 @@ class Parts:
     operations: Operations
     clients: Clients
     neighbours: NeighbourMessages
+    work: WorkList
 
     def snapshot(self) -> Snapshot:
         """Counters and gauges for operators."""
@@ -118,9 +121,15 @@ def assemble(
     # interests
     interests = Interests(table, port, policy, local, data_path.flush)
     home = HomeSubscriptions(name, messages, interests, database, settings.full)
-    remote = RemoteSubscriptions(messages, interests)
-    flooding = Flooding(database, neighbour_links, remote, output, store)
-    view = NetworkView(database, flooding, policy, unicast, interests, messages)
+    work = WorkList()
+
+    def now() -> int:
+        return data_path.now_us
+
+    keep = partial(keep_facts, store, database)
+    remote = RemoteSubscriptions(messages, interests, work, now, keep)
+    flooding = Flooding(database, neighbour_links, remote, output, store, work, now)
+    view = NetworkView(database, flooding, policy, unicast, interests, messages, work)
     # clients and neighbours
     subscriptions = ClientSubscriptions(
         interests, local, messages, home, output, settings.subscriptions
@@ -130,11 +139,11 @@ def assemble(
     )
     quenching = Quenching(router, table, database, output, settings.quench)
     operations = Operations(explaining, quenching, database, flooding, output)
-    clients = Clients(settings.access, links, interests, subscriptions, operations, output)
+    clients = Clients(settings.access, links, interests, subscriptions, operations, output, work)
     neighbours = NeighbourMessages(neighbour_links, flooding, interests, explaining)
     return Parts(
         output, links, table, port, local, messages, data_path, carrying, interests, view, home,
-        subscriptions, operations, clients, neighbours,
+        subscriptions, operations, clients, neighbours, work,
     )  # fmt: skip
 
 

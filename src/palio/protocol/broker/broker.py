@@ -40,11 +40,9 @@ from palio.protocol.wire.control import (
     CarryAck,
     CloseCode,
     ControlMessage,
-    Occurred,
     PatternItem,
     Ping,
     Pong,
-    RouterPacket,
 )
 from palio.protocol.wire.frames import (
     BrokenFrame,
@@ -53,6 +51,11 @@ from palio.protocol.wire.frames import (
 )
 from palio.protocol.wire.headers import CarryHeader
 from palio.protocol.wire.packets import to_bytes
+from palio.protocol.wire.parts import occurred_parts, packet_parts, text_bytes
+
+ITEM_MAX = 8 << 20
+"""Bytes of a message in an occurrence: half of what a client takes at once (`Limits.control`). Names of
+nested attributes are written out there, so it may be larger than what was published."""
 
 
 class Broker:
@@ -84,7 +87,7 @@ class Broker:
         self._upkeep = TableUpkeep(self.parts.table, defers=defers)
         self.parts.data_path.now_us = now_us
         self.parts.home.restore(now_us)
-        self.parts.neighbours.restore(now_us)
+        self.parts.neighbours.restore()
         self.parts.view.follow(now_us)
         self._upkeep.settle()
 
@@ -141,7 +144,7 @@ class Broker:
         if found is None or found.is_congested == is_congested:
             return
         if found.neighbour:
-            self.parts.neighbours.links.congest(found, is_congested)
+            self.parts.neighbours.congest(found, is_congested)
         elif found.publisher:
             self.parts.clients.congest(found, is_congested)
 
@@ -198,6 +201,8 @@ class Broker:
         """The effects of the calls since the last `take`; call it once a turn."""
         parts, now_us = self.parts, self.now_us
         view = parts.view
+        if parts.work.new:
+            self._settle()
         while self._scheduler.turn and self._scheduler.work():
             self._settle()
         parts.data_path.flush()
@@ -269,10 +274,18 @@ class Broker:
                 self._tell_router_news()
             elif view.database.version != view.version:
                 view.follow(self.now_us)
+            elif parts.work.new:
+                self._begin_work()
             else:
                 break
         if parts.operations.quenching.told:
             parts.operations.quenching.follow(self.now_us)
+
+    def _begin_work(self) -> None:
+        """Schedule what parts of this broker have begun."""
+        new, self.parts.work.new = self.parts.work.new, []
+        for slices in new:
+            self._scheduler.detach(slices)
 
     def _close_links(self) -> None:
         """Messages that arrived before count, and Bye is last."""
@@ -298,15 +311,19 @@ class Broker:
         port = self.parts.port
         packets, port.packets = port.packets, []
         for name, packet in packets:
-            self.parts.neighbours.links.say(name, RouterPacket(to_bytes(packet)))
+            for part in packet_parts(to_bytes(packet)):
+                self.parts.neighbours.links.say(name, part)
         occurrences, port.occurrences = port.occurrences, []
         for watcher, assembled in occurrences:
             items = tuple(
                 PatternItem(one.message.to_json(), one.publisher, one.number, one.time)
                 for one in assembled.compound.messages
             )
-            frame = control_frame(Occurred(watcher.id, items))
-            self.parts.local.occur(watcher.link, watcher.id, frame)
+            if max(text_bytes(one.attributes) for one in items) > ITEM_MAX:
+                self.parts.local.counts.dropped += 1
+                continue
+            frames = b"".join(map(control_frame, occurred_parts(watcher.id, items)))
+            self.parts.local.occur(watcher.link, watcher.id, frames)
 
     def _detach(self, link: Link) -> None:
         if link.number in self._scheduler.backlogs:
@@ -315,11 +332,8 @@ class Broker:
             self.parts.neighbours.leave(link)
         elif link.publisher:
             self.parts.data_path.flush()  # its last messages must follow the held ones
-            clients = self.parts.clients
-            if clients.leave(link):
+            if self.parts.clients.leave(link):
                 self.parts.data_path.held.forget(link.publisher)
-            while clients.departures:
-                self._scheduler.detach(clients.departures.pop())
 
     # ---- frames
 
@@ -335,6 +349,13 @@ class Broker:
             slices = None
         self._settle()
         return slices if link.number in self._links.open else None
+
+    def _guarded(self, link: Link, slices: Slices) -> Slices:
+        """What a neighbour asks for: an error ends the connection."""
+        try:
+            yield from slices
+        except PalioError as error:
+            self._fail(link, error)
 
     def _fail(self, link: Link, error: PalioError) -> None:
         """What came over a link cannot be processed: the link is closed. Damage of the store is not the
@@ -378,7 +399,8 @@ class Broker:
         elif link.publisher:
             return self.parts.clients.hear(link, message, self.now_us)
         elif link.neighbour:
-            self.parts.neighbours.hear(link, message, self.now_us)
+            slices = self.parts.neighbours.hear(link, message)
+            return None if slices is None else self._guarded(link, slices)
         else:
             self._handshakes.hear(link, message, self.now_us)
         return None

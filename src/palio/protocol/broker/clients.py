@@ -22,7 +22,7 @@ from palio.protocol.broker.effects import Output
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.links import Link, Links
 from palio.protocol.broker.operations import OperationRequest, Operations
-from palio.protocol.broker.scheduler import Slices
+from palio.protocol.broker.scheduler import Slices, WorkList
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.interfaces import Advertiser
 from palio.protocol.wire.control import (
@@ -53,6 +53,7 @@ class Clients:
         subscriptions: ClientSubscriptions,
         operations: Operations,
         output: Output,
+        work: WorkList,
     ) -> None:
         self._access = access
         self._links = links
@@ -60,10 +61,9 @@ class Clients:
         self._subscriptions = subscriptions
         self._operations = operations
         self._output = output
+        self._work = work
         self._clients: dict[int, Link] = {}
         self._advertised: dict[int, dict[int, Advertisement]] = {}
-        self.departures: list[Slices] = []
-        """Of clients that left with many subscriptions; whoever runs them clears it."""
         self._restricted: dict[str, int] = {}  # how many clients have an identity with a grant
 
     def __len__(self) -> int:
@@ -94,7 +94,7 @@ class Clients:
             return False
         slices = self._subscriptions.leave(link.number)
         if slices is not None:
-            self.departures.append(slices)
+            self._work.add(slices)
         if self._advertised.pop(link.number, None):
             self._interests.unadvertise(Advertiser(link.number), ())
         self._forget_identity(link)

@@ -9,6 +9,7 @@ import msgspec
 
 from palio.protocol.wire.control import Bye, CloseCode, ControlMessage
 from palio.protocol.wire.frames import control_frame
+from palio.protocol.wire.parts import cut
 
 T = TypeVar("T")
 BUGS_MAX = 8
@@ -88,7 +89,7 @@ class Output:
     def close(self, link: int, close: Close) -> None:
         """Send Bye with the reason, and close."""
         if link not in self._closes:
-            self.say(link, Bye(close.reason, close.code))
+            self.say(link, Bye(cut(close.reason), close.code))
             self._closes[link] = close
 
     def drop(self, link: int) -> None:

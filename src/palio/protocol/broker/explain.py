@@ -7,15 +7,19 @@
 Nothing is delivered. Each `HopExplained` tells the first broker which brokers come next. It answers
 when all have replied, or after `SILENT_US` names those that have not. It adds the durable
 subscriptions at brokers that the message would not visit live: it would store the message for them.
+
+A hop names at most DELIVERS_MAX subscriptions, and says how many more there are; the one that is asked for
+is always named. Reasons are cut. So what a broker sends stays small, however many subscriptions there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import msgspec
 
-from palio.model.language import parse
+from palio.errors import LimitExceeded
 from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.protocol.broker.access import check_admin
@@ -28,13 +32,26 @@ from palio.protocol.interfaces import RemoteBroker
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.policies.policy import Hops, RoutingPolicy
 from palio.protocol.policies.unicast import Unicast
-from palio.protocol.wire.control import Explain, Explained, ExplainHop, Hop, HopExplained
+from palio.protocol.wire.control import Explain, ExplainHop, Hop, HopExplained
 from palio.protocol.wire.handshake import own_name
+from palio.protocol.wire.parts import ITEM_BYTES, cut, explained_parts, text_bytes
 from palio.routing.interest_table import InterestTable
+
+T = TypeVar("T")
 
 SILENT_US = 2_000_000
 HOPS_MAX = 1000
 REASONS_MAX = 5
+DELIVERS_MAX = 500
+"""Subscriptions that a hop names."""
+DELIVERS_BYTES_MAX = 256 << 10
+"""Bytes of their names and reasons."""
+REASON_WIDTH = 400
+"""Characters of a reason."""
+SENDS_BYTES_MAX = 256 << 10
+"""Bytes of the next brokers that a hop names."""
+ATTRIBUTES_BYTES_MAX = 256 << 10
+"""Of a message that is explained."""
 
 
 class _Question:
@@ -74,6 +91,14 @@ class Explaining:
     def begin(self, link: Link, request: Explain, now_us: int) -> None:
         assert link.identity is not None
         check_admin(link.identity, "see explanations")
+        if (
+            text_bytes(request.attributes) > ATTRIBUTES_BYTES_MAX
+            or len(request.subscription) > 2000
+        ):
+            raise LimitExceeded(
+                f"an explanation is for a message of at most {ATTRIBUTES_BYTES_MAX:,} bytes, "
+                "and for a subscription whose name has at most 2,000 characters"
+            )
         self._asked += 1
         number, me = self._asked, self._database.me
         self._questions[number] = _Question(link.number, request, now_us + SILENT_US)
@@ -109,6 +134,7 @@ class Explaining:
         hops = self._next_hops(asked, message)
         is_receiver = not asked.came_from or self._policy.is_receiver(bytes(asked.route))
         delivers = self._reasons(message, asked.subscription) if is_receiver else ()
+        hops = _first(hops)
         sends = tuple((name, self._policy.reason) for name, _ in hops)
         self._send(HopExplained(asked.id, asked.asker, Hop(me, asked.came_from, delivers, sends)))
         for name, route in hops:
@@ -130,10 +156,14 @@ class Explaining:
             if one.predicate is not None and not one.durable
             if (link := self._links.open.get(one.link)) is not None
         ]
-        return tuple(
-            (name, why(predicate, message))
-            for name, predicate in [*named, *self._home]
-            if predicate.matches(message) or is_named(name, subscription)
+        return bounded(
+            (
+                (name, predicate)
+                for name, predicate in [*named, *self._home]
+                if predicate.matches(message) or is_named(name, subscription)
+            ),
+            subscription,
+            lambda predicate: why(predicate, message),
         )
 
     def _send(self, told: HopExplained) -> None:
@@ -159,9 +189,10 @@ class Explaining:
         del self._questions[number]
         silent = tuple(dict.fromkeys(question.silent))
         first, *others = question.hops
-        stored = tuple(self._stored(question))
+        stored = bounded(self._stored(question), question.request.subscription, str)
         hops = (msgspec.structs.replace(first, delivers=first.delivers + stored), *others)
-        self._output.say(question.link, Explained(question.request.id, hops, silent))
+        for part in explained_parts(question.request.id, hops, silent):
+            self._output.say(question.link, part)
 
     def _stored(self, question: _Question) -> Iterator[tuple[str, str]]:
         """Durable subscriptions at other brokers that no hop reported, and why they match or not."""
@@ -171,8 +202,8 @@ class Explaining:
         for fact in self._database.durables():
             if fact.broker == self._database.me or (fact.broker, fact.name) in told:
                 continue
-            predicate = parse(fact.durable.predicate)
-            reason = why(predicate, message)
+            predicate = Predicate(self._database.durable_filters(fact))
+            reason = cut(why(predicate, message), REASON_WIDTH)
             if predicate.matches(message):
                 text = f"kept here until {fact.broker} has it; {reason}"
                 yield fact.name, f"durable, at {fact.broker}: {text}"
@@ -183,6 +214,33 @@ class Explaining:
 def is_named(name: str, subscription: str) -> bool:
     """Whether `subscription` is this name, with or without the identity prefix."""
     return bool(subscription) and subscription in (name, own_name(name))
+
+
+def bounded(
+    found: Iterable[tuple[str, T]], subscription: str, reason: Callable[[T], str]
+) -> tuple[tuple[str, str], ...]:
+    """Names with their reasons: not too many, and how many others there are."""
+    told: list[tuple[str, str]] = []
+    left, others = DELIVERS_BYTES_MAX, 0
+    for name, what in found:
+        if (left > 0 and len(told) < DELIVERS_MAX) or is_named(name, subscription):
+            told.append((name, cut(reason(what), 2 * REASON_WIDTH)))
+            left -= sum(map(text_bytes, told[-1]))
+        else:
+            others += 1
+    if others:
+        told.append(("...", f"and {others:,} other subscriptions"))
+    return tuple(told)
+
+
+def _first(hops: Hops) -> Hops:
+    """The next hops that an explanation names; practically all."""
+    left, chosen = SENDS_BYTES_MAX, []
+    for hop, route in hops:
+        left -= ITEM_BYTES + 2 * text_bytes(hop)
+        if left > 0:
+            chosen.append((hop, route))
+    return chosen
 
 
 def why(predicate: Predicate, message: Message) -> str:

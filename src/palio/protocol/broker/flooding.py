@@ -4,28 +4,63 @@
     a state changes       LinkStates to all neighbours; received ones to all but their sender
     a base is missing     Missing; the answer is the whole LinkState
 
+A large state comes in parts (policies/state_parts.py) and is sent by state_sender.py. Its predicates are
+parsed and its record is made by jobs; routing follows in slices (network_view.py, remote_durable.py).
+
 The durable subscriptions of other brokers are in the store under `known/<broker>`, so a restart keeps
 them. They are put when they change, and committed with the next seal of the message store.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import msgspec
 
-from palio.protocol.broker.effects import Output
+from palio.errors import InvalidPredicate, LimitExceeded
+from palio.model.language import parse
+from palio.model.predicate import Filter
+from palio.protocol.broker.effects import BackgroundJob, Output
 from palio.protocol.broker.links import Link
 from palio.protocol.broker.neighbours import NeighbourLinks
 from palio.protocol.broker.remote_durable import RemoteSubscriptions
+from palio.protocol.broker.scheduler import Slices, WorkList
+from palio.protocol.broker.state_sender import StateSender, state_frame
 from palio.protocol.durability.storage import Store, decoded
-from palio.protocol.policies.link_state import LinkStateDatabase
+from palio.protocol.policies.broker_record import Parsed, invalid_predicate, parse_all
+from palio.protocol.policies.link_state import Heard, LinkStateDatabase, texts_of
+from palio.protocol.policies.state_parts import StateAssembly, is_large
 from palio.protocol.wire.control import Digest, LinkState, LinkStates, Missing
-from palio.protocol.wire.frames import control_frame
+from palio.protocol.wire.frames import BrokenFrame
+from palio.protocol.wire.parts import digest_parts, missing_parts
 
-_KNOWN = "known/"
+KNOWN = "known/"
 _state_decoder = msgspec.msgpack.Decoder(LinkState)
+DIGEST_MAX = 1 << 20
+"""Brokers in a digest."""
+SMALL_TEXTS = 2048
+"""Characters of predicates that are parsed at once; with more, parsing is a job."""
+SMALL_FILTERS = 8
+"""Filters of a predicate that is parsed at once."""
+_JOB_TEXTS = 16 << 10
+"""Characters of predicates that one job parses, about."""
+
+
+class _Incoming:
+    """What a neighbour has begun to send."""
+
+    __slots__ = ("digest", "link", "states")
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.states = StateAssembly()
+        self.digest: list[tuple[str, str, int]] = []
 
 
 class Flooding:
+    """`now_us` returns the current time."""
+
     def __init__(
         self,
         database: LinkStateDatabase,
@@ -33,78 +68,197 @@ class Flooding:
         remote: RemoteSubscriptions,
         output: Output,
         store: Store,
+        work: WorkList,
+        now_us: Callable[[], int],
     ) -> None:
         self._database = database
         self._remote = remote
         self._neighbours = neighbours
         self._output = output
         self._store = store
+        self._work, self._now_us = work, now_us
+        self._senders: dict[str, StateSender] = {}
+        self._incoming: dict[str, _Incoming] = {}
 
-    def restore(self, now_us: int) -> None:
+    def restore(self) -> None:
         """Re-register the stored durable subscriptions of other brokers."""
-        for key, kept in self._store.scan(_KNOWN):
+        for key, kept in self._store.scan(KNOWN):
             self._database.restore(decoded(_state_decoder, key, kept))
         for fact in self._database.durables():
             if fact.broker != self._database.me:
-                self._remote.learn(fact, now_us)
+                self._remote.learn(fact, self._database.durable_filters(fact))
+
+    # ---- neighbours
 
     def greet(self, link: Link) -> None:
         """Send a new neighbour the digest of this database."""
-        self._output.say(link.number, self._database.digest())
+        self._drop(link.neighbour)
+        self._senders[link.neighbour] = StateSender(link, self._database, self._output, self._work)
+        self._incoming[link.neighbour] = _Incoming(link)
+        for part in digest_parts(self._database.digest()):
+            self._output.say(link.number, part)
         self._database.set_links(self._neighbours.weights)
 
-    def leave(self) -> None:
-        """A link to a neighbour is down."""
+    def leave(self, neighbour: str) -> None:
+        """The link to a neighbour is down."""
+        self._drop(neighbour)
         self._database.set_links(self._neighbours.weights)
+
+    def resume(self, neighbour: str) -> None:
+        """The link to a neighbour is not congested any more."""
+        self._senders[neighbour].resume()
+
+    def _drop(self, neighbour: str) -> None:
+        sender = self._senders.pop(neighbour, None)
+        if sender is not None:
+            sender.is_closed = True
+        self._incoming.pop(neighbour, None)
 
     def answer(self, link: Link, message: Digest | Missing) -> None:
         """Send the link states that a neighbour lacks."""
-        states = (
-            self._database.newer_than(message)
-            if isinstance(message, Digest)
-            else self._database.whole(message.brokers)
-        )
-        for some in states:
-            self._output.say(link.number, some)
+        if isinstance(message, Missing):
+            self._senders[link.neighbour].request(message.brokers)
+            return
+        digest = self._incoming[link.neighbour].digest
+        digest += message.known
+        if len(digest) > DIGEST_MAX:
+            raise BrokenFrame(f"a digest of more than {DIGEST_MAX:,} brokers")
+        if not message.more:
+            self._senders[link.neighbour].request(self._database.newer_than(digest))
+            digest.clear()
 
-    def hear(self, link: Link, message: LinkStates, now_us: int) -> None:
+    # ---- link states of neighbours
+
+    def hear(self, link: Link, message: LinkStates) -> Slices | None:
         """Process link states of a neighbour, and flood those that are new. The states before an
-        invalid one are processed like any others: the neighbour would not send them again."""
-        new, missing = [], []
-        try:
-            for state in message.states:
-                heard = self._database.hear(state, now_us)
-                if heard.is_missing:
-                    missing.append(state.broker)
-                if heard.is_new:
-                    new.append(state)
-                if heard.removed or heard.added:
-                    self._keep(state.broker)
-                    gone = [(fact, False) for fact in heard.removed]
-                    self._remote.change(gone + [(fact, True) for fact in heard.added], now_us)
-        finally:
-            if missing:
-                self._output.say(link.number, Missing(tuple(missing)))
-            if new:
-                self._flood(LinkStates(tuple(new)), link.neighbour)
+        invalid one are processed like any others: the neighbour would not send them again. Returns
+        the rest of what takes long."""
+        for at, state in enumerate(message.states):
+            parsed = self._parsed_at_once(state)
+            if parsed is None:
+                return self._hear_in_slices(link, message.states[at:])
+            heard = self._database.outdated(state)
+            if heard is None:
+                change = self._database.begin_change(state, parsed, self._now_us(), in_place=True)
+                change.run()
+                heard = self._database.end_change(change)
+                assert heard is not None
+            self._follow(link, state, heard)
+        return None
+
+    def _parsed_at_once(self, state: LinkState) -> Parsed | None:
+        """The filters of the predicates in a state; None: it takes long to parse or to apply them."""
+        count = len(state.wanted) + len(state.durable) + len(state.unwanted) + len(state.undurable)
+        if state.part or state.more or count > SMALL_TEXTS // 32:
+            return None
+        if self._database.outdated(state) is not None:
+            return {}
+        if not self._database.is_small_change(state):
+            return None
+        known = self._database.known_filters(state)
+        left = SMALL_TEXTS
+        for text in texts_of(state):
+            if text not in known:
+                left -= len(text)
+                filters = _parse_small(state, text) if left >= 0 else None
+                if filters is None:
+                    return None
+                known[text] = filters
+        return known
+
+    def _hear_in_slices(self, link: Link, states: tuple[LinkState, ...]) -> Slices:
+        incoming = self._incoming[link.neighbour]
+        for state in states:
+            heard = self._database.outdated(state)
+            if heard is None and not incoming.states.continues(state):
+                heard = Heard(is_missing=True)
+            if heard is not None:
+                self._follow(link, state, heard)
+                continue
+            known = self._database.known_filters(state)
+            for texts in _jobs([text for text in texts_of(state) if text not in known]):
+                job = BackgroundJob(partial(parse_all, state, texts))
+                yield job
+                known |= job.result()
+            complete = incoming.states.add(state, known)
+            if complete is not None:
+                yield from self._apply(link, *complete)
+
+    def _apply(self, link: Link, state: LinkState, parsed: Parsed) -> Slices:
+        """Apply a large state. While its record is made, another neighbour may send a newer one."""
+        heard = self._database.outdated(state)
+        while heard is None:
+            change = self._database.begin_change(state, parsed, self._now_us())
+            job = BackgroundJob(change.run)
+            yield job
+            job.result()
+            heard = self._database.end_change(change) or self._database.outdated(state)
+        self._follow(link, state, heard)
+
+    def _follow(self, link: Link, state: LinkState, heard: Heard) -> None:
+        """Do what follows from a state that was heard."""
+        if heard.is_missing:
+            for part in missing_parts([state.broker]):
+                self._output.say(link.number, part)
+        if heard.is_new:
+            self._flood(state, link.neighbour)
+        if heard.removed or heard.added:
+            self._remote.change(state.broker, heard)
+
+    # ---- own link states
 
     def forget(self, broker: str, now_us: int) -> None:
         """Remove the durable subscriptions of a broker that will not return."""
         state, facts = self._database.forget(broker, now_us)
-        self._keep(broker)
-        self._flood(LinkStates((state,)))
-        self._remote.change([(fact, False) for fact in facts], now_us)
+        self._flood(state)
+        if facts:
+            self._remote.change(broker, Heard(removed=facts))
+        else:
+            keep_facts(self._store, self._database, broker)
 
     def announce(self, now_us: int) -> None:
         """Flood what has changed at this broker."""
         state = self._database.news(now_us)
         if state is not None:
-            self._flood(LinkStates((state,)))
+            self._flood(state)
 
-    def _flood(self, states: LinkStates, but: str = "") -> None:
-        self._neighbours.write_all(control_frame(states), but)
+    def _flood(self, state: LinkState, but: str = "") -> None:
+        """Send a state to all neighbours but one. Of one that needs parts, the complete state is sent."""
+        others = [sender for name, sender in self._senders.items() if name != but]
+        if not others:
+            return
+        if is_large(state):
+            for sender in others:
+                sender.request((state.broker,))
+            return
+        frame = state_frame(state)
+        for sender in others:
+            sender.flood(state, frame)
 
-    def _keep(self, broker: str) -> None:
-        """Store the durable subscriptions of another broker."""
-        facts = self._database.facts(broker)
-        self._store.put(f"{_KNOWN}{broker}", msgspec.msgpack.encode(facts))
+
+def keep_facts(store: Store, database: LinkStateDatabase, broker: str) -> None:
+    """Store the durable subscriptions of another broker."""
+    store.put(f"{KNOWN}{broker}", msgspec.msgpack.encode(database.facts(broker)))
+
+
+def _parse_small(state: LinkState, text: str) -> tuple[Filter, ...] | None:
+    """The filters of a predicate; None: they are many."""
+    try:
+        return parse(text, limit=SMALL_FILTERS).filters
+    except LimitExceeded:
+        return None
+    except InvalidPredicate as error:
+        raise invalid_predicate(state, error) from None
+
+
+def _jobs(texts: list[str]) -> list[list[str]]:
+    """Predicates, in groups that one job parses."""
+    groups: list[list[str]] = []
+    size = _JOB_TEXTS
+    for text in texts:
+        if size >= _JOB_TEXTS:
+            groups.append([])
+            size = 0
+        groups[-1].append(text)
+        size += len(text)
+    return groups

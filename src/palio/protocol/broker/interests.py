@@ -191,3 +191,15 @@ class Interests:
         """Process a packet from the router of a neighbour."""
         self._flush()
         self._port.take(self._policy.on_packet(name, packet))
+
+    def large_packet(self, name: str, packet: Packet) -> Slices:
+        """The same in slices, as far as it can be: a neighbour that has just joined states all."""
+        router, peer = self._port.router, RemoteBroker(name)
+        if not isinstance(packet, Restate) or router.subscriptions.said(peer):
+            self.packet(name, packet)
+            return
+        self.packet(name, Restate((), packet.advertisements, packet.watches))
+        for part in in_slices(list(packet.subscriptions), FILTERS_AT_ONCE):
+            yield None
+            for found in part:
+                self.packet(name, Subscribe(found))

@@ -89,12 +89,6 @@ class NeighbourLinks:
         if link is not None:
             self._output.say(link.number, message)
 
-    def write_all(self, frame: bytes, but: str = "") -> None:
-        """Write a frame to all neighbours, or to all but one."""
-        for name, link in self._links.items():
-            if name != but:
-                self._output.write(link.number, frame)
-
     def send(self, name: str, frames: EncodedFrames) -> int:
         """Send live messages, or queue them for credit. Returns how many were not dropped."""
         link, count = self._links.get(name), len(frames.ends)

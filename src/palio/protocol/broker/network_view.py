@@ -2,18 +2,22 @@
 
 own interests ─▶ database ─▶ other brokers
                  database ─▶ topology ──▶ policy, unicast, reachable brokers of the store
-                          ─▶ filters of others ─▶ interests
+                          ─▶ filters of others ─▶ interests, in slices if they are many
 """
 
 from __future__ import annotations
 
 from palio.protocol.broker.flooding import Flooding
 from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.scheduler import Slices, WorkList
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.policies.policy import RoutingPolicy
 from palio.protocol.policies.unicast import Unicast
 from palio.routing.topology import Topology
+
+FILTERS_AT_ONCE = 128
+"""Changes of one slice."""
 
 
 class NetworkView:
@@ -25,6 +29,7 @@ class NetworkView:
         unicast: Unicast,
         interests: Interests,
         store: MessageStore,
+        work: WorkList,
     ) -> None:
         self.database = database
         self.policy = policy
@@ -32,6 +37,9 @@ class NetworkView:
         self._unicast = unicast
         self._interests = interests
         self._store = store
+        self._work = work
+        self._is_following = False
+        """Whether there is work that applies the rest of the changes."""
         self._changes = database.follow()
         self.version = -1
         """Of the database at the last `follow`."""
@@ -40,17 +48,38 @@ class NetworkView:
     def follow(self, now_us: int) -> None:
         """Apply what has changed in the database."""
         self.version = self.database.version
-        changes = dict(self._changes)
-        self._changes.clear()
-        if self.policy.routes_by_link_state:
-            for broker, news in changes.items():
-                self._interests.change_remote(broker, news)
+        if not self.policy.routes_by_link_state:
+            self._changes.clear()
+        elif self._changes and not self._is_following:
+            self._is_following = not self._apply_some()
+            if self._is_following:
+                self._work.add(self._apply_in_slices())
         net = self.database.topology()
         if net is not self._net:
             self._net = net
             self.policy.on_topology(net)
             self._unicast.on_topology(net)
             self._store.reachable([] if net is None else sorted(net.nodes), now_us)
+
+    def _apply_in_slices(self) -> Slices:
+        yield None
+        while not self._apply_some():
+            yield None
+        self._is_following = False
+
+    def _apply_some(self) -> bool:
+        """Apply some changes of filters; True: none is left."""
+        left = FILTERS_AT_ONCE
+        while self._changes and left > 0:
+            broker, changes = next(iter(self._changes.items()))
+            news = changes
+            if len(changes) > left:
+                news = dict([changes.popitem() for _ in range(left)])
+            else:
+                del self._changes[broker]
+            left -= len(news)
+            self._interests.change_remote(broker, news)
+        return not self._changes
 
     def announce(self, now_us: int) -> None:
         """Flood what has changed at this broker."""

@@ -12,7 +12,8 @@ from palio.protocol.broker.flooding import Flooding
 from palio.protocol.broker.links import Link
 from palio.protocol.broker.quench import Quenching
 from palio.protocol.policies.link_state import LinkStateDatabase
-from palio.protocol.wire.control import Done, Explain, Forget, Quench, Show, Shown
+from palio.protocol.wire.control import Done, Explain, Forget, Quench, Show
+from palio.protocol.wire.parts import shown_parts
 
 OperationRequest: TypeAlias = Quench | Explain | Show | Forget
 
@@ -40,7 +41,8 @@ class Operations:
             self.explaining.begin(link, request, now_us)
         elif isinstance(request, Show):
             check_admin(link.identity, "see the network")
-            self._output.say(link.number, Shown(request.id, self._database.places()))
+            for part in shown_parts(request.id, self._database.places()):
+                self._output.say(link.number, part)
         else:
             check_admin(link.identity, "forget a broker")
             self._flooding.forget(request.broker, now_us)

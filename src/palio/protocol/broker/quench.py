@@ -3,13 +3,12 @@
 A publisher that asks gets the reduced filters of all live and durable subscriptions of the network,
 limited to what it may publish, and without the constants of filters that it may not subscribe to itself
 (disclosure.py). They are sent at once, then on change, at most every QUENCH_US. With more than
-WANTED_MAX filters it is told to send everything. While nobody asks or nothing changes,
+WANTED_MAX filters or WANTED_BYTES_MAX it is told to send everything. While nobody asks or nothing changes,
 nothing is computed and there is no deadline.
 """
 
 from __future__ import annotations
 
-from palio.model.language import parse
 from palio.model.predicate import Filter, Predicate
 from palio.model.reduction import reduce
 from palio.protocol.broker.access import Identity, check_quench, of_concern
@@ -19,12 +18,15 @@ from palio.protocol.broker.links import Link
 from palio.protocol.policies.demand import NetworkDemand
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.wire.control import Done, Quench, Wanted
+from palio.protocol.wire.parts import text_bytes
 from palio.routing.interest_table import InterestTable
 from palio.routing.router import Router
 
 QUENCH_US = 200_000
 WANTED_MAX = 1000
 """The most filters that are sent to a publisher."""
+WANTED_BYTES_MAX = 256 << 10
+"""The most bytes of their text."""
 
 
 class Quenching:
@@ -99,7 +101,9 @@ class Quenching:
             return None
         filters: dict[Filter, None] = dict.fromkeys(self._router.subscriptions)
         for fact in self._database.durables():
-            filters.update(dict.fromkeys(parse(fact.durable.predicate)))
+            filters.update(dict.fromkeys(self._database.durable_filters(fact)))
+            if len(filters) > WANTED_MAX:
+                return None
         filters.update(dict.fromkeys(others))
         if len(filters) > WANTED_MAX:
             return None
@@ -111,4 +115,7 @@ def _text(wanted: list[Filter] | None, identity: Identity, level: Disclosure) ->
     if wanted is None:
         return None
     shown = disclosed(of_concern(identity, wanted), identity, level)
-    return None if shown is None else str(reduce(Predicate(tuple(shown))))
+    if shown is None:
+        return None
+    text = str(reduce(Predicate(tuple(shown))))
+    return text if text_bytes(text) <= WANTED_BYTES_MAX else None

@@ -48,6 +48,16 @@ Item: TypeAlias = MessageBatch | MessageFrame | ControlMessage
 Slices: TypeAlias = Generator["BackgroundJob[Any] | None", None, None]
 
 
+class WorkList:
+    """Work that parts of the broker have begun and that belongs to no link; the broker schedules it."""
+
+    def __init__(self) -> None:
+        self.new: list[Slices] = []
+
+    def add(self, slices: Slices) -> None:
+        self.new.append(slices)
+
+
 def in_slices(parts: list[T], size: int) -> list[list[T]]:
     return [parts[at : at + size] for at in range(0, len(parts), size)]
 
@@ -61,8 +71,9 @@ COSTS: Final[dict[Any, int]] = {
 
 def cost(item: Item) -> int:
     """What an item costs, in units."""
-    if isinstance(item, LinkStates):
-        return 4 + sum(len(state.wanted) + len(state.durable) for state in item.states)
+    if isinstance(item, LinkStates):  # a large one comes in slices, which are counted by themselves
+        texts = sum(len(state.wanted) + len(state.durable) for state in item.states)
+        return 4 + min(texts, SLICE_UNITS)
     return COSTS.get(type(item), 0)
 
 
@@ -127,10 +138,13 @@ class TurnScheduler:
             backlog.is_paused = True
             self.reading[link] = False
 
-    def detach(self, slices: Slices | None) -> None:
-        """Work that belongs to no link."""
-        if slices is not None:
-            self._advance(self._wait(None, slices))
+    def detach(self, slices: Slices) -> None:
+        """Work that belongs to no link. It begins in its turn: many may come at once."""
+        backlog = self._wait(None, slices)
+        if self._defers:
+            self.turn.append(backlog)
+        else:
+            self._advance(backlog)
 
     def drop(self, link: Link) -> None:
         """A link is gone, and so is what waits on it."""

@@ -40,6 +40,7 @@ from palio.protocol.wire.control import (
     Unsubscribed,
     UnsubscribeRequest,
 )
+from palio.protocol.wire.parts import cut
 from palio.protocol.wire.refusals import RequestRefused
 from palio.routing.patterns.language import parse as parse_pattern
 from palio.routing.patterns.pattern import Pattern
@@ -249,7 +250,7 @@ class ClientSubscriptions:
     def end(self, link: int, id: int, code: EndCode, reason: str) -> None:
         """End a subscription and tell its client why."""
         if id in self._clients.get(link, {}):
-            self._output.say(link, SubscriptionEnded(id, reason, code))
+            self._output.say(link, SubscriptionEnded(id, cut(reason), code))
             self._remove(self._clients[link].pop(id))
 
     def created(self, name: str) -> None:

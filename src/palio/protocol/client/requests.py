@@ -12,6 +12,7 @@ from palio.protocol.client.events import SessionEvent
 from palio.protocol.client.send_buffer import SendBuffer
 from palio.protocol.wire import control
 from palio.protocol.wire.control import ControlMessage
+from palio.protocol.wire.parts import check_request
 
 
 class SessionRequests:
@@ -28,6 +29,7 @@ class SessionRequests:
     def advertise(self, constraints: tuple[str, ...]) -> int:
         """Declare what will be published; Done or Refused answers."""
         advertise = control.AdvertiseRequest(next(self._ids), constraints)
+        check_request("the advertisement", advertise)
         self._advertised[advertise.id] = advertise
         self._buffer.send_if_ready(advertise)
         return advertise.id
@@ -48,7 +50,9 @@ class SessionRequests:
     def explain(self, attributes: str, subscription: str = "") -> int:
         """Ask where a message would go; Explained answers."""
         id = next(self._ids)
-        self._send(id, control.Explain(id, attributes, subscription))
+        request = control.Explain(id, attributes, subscription)
+        check_request("the message to explain", request)
+        self._send(id, request)
         return id
 
     def show(self) -> int:

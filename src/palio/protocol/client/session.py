@@ -31,6 +31,7 @@ from palio.protocol.wire.control import ControlMessage
 from palio.protocol.wire.frames import BrokenFrame, FrameReader, Limits, MessageFrame
 from palio.protocol.wire.handshake import other_version
 from palio.protocol.wire.headers import DeliverHeader
+from palio.protocol.wire.parts import AnswerParts
 
 
 class SessionSettings(msgspec.Struct, frozen=True):
@@ -84,6 +85,7 @@ class Session:
         self._state = CLOSED
         self._frames = FrameReader(settings.limits)
         self._buffer = buffer
+        self._parts = AnswerParts()
         self._keepalive = Keepalive(settings.handshake_us_max)
 
     @property
@@ -110,6 +112,7 @@ class Session:
         """The connection is gone."""
         self._enter(CLOSED)
         self._buffer.frames = []
+        self._parts.clear()
         self.quenching.disconnect()
         return self.subscriptions.disconnect() + self.requests.disconnect()
 
@@ -210,8 +213,9 @@ class Session:
                 if self.outbox.reject(number):
                     events.append(control.Published(self.outbox.settled))
             case control.Occurred(id):
-                if self.subscriptions.deliver_compound(id):
-                    events.append(message)
+                occurred = self._parts.whole(message)
+                if occurred is not None and self.subscriptions.deliver_compound(id):
+                    events.append(occurred)
             case control.Wanted(predicate):
                 self.quenching.learn(predicate)
             case control.Subscribed():
@@ -224,7 +228,12 @@ class Session:
                 self.subscriptions.remove(id)
                 self.requests.refuse(id)
                 events.append(message)
-            case control.Done(id) | control.Explained(id) | control.Shown(id):
+            case control.Explained(id) | control.Shown(id):
+                answer = self._parts.whole(message)
+                if answer is not None:
+                    self.requests.answer(id)
+                    events.append(answer)
+            case control.Done(id):
                 self.requests.answer(id)
                 events.append(message)
             case control.Bye(reason, code):

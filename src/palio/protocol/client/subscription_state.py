@@ -17,6 +17,9 @@ from palio.protocol.client.dedup_window import PositionWindow
 from palio.protocol.wire import control
 from palio.protocol.wire.headers import DeliverHeader
 
+ACKNOWLEDGED_MAX = 8192
+"""Positions of one Acknowledge."""
+
 
 class SubscriptionState:
     __slots__ = (
@@ -97,7 +100,10 @@ class SubscriptionState:
         """Hand over the acknowledgements and the credit that the broker must be told now."""
         due: list[control.Acknowledge | control.Credit] = []
         if self._window is not None and self._window.is_due:
-            due.append(control.Acknowledge(self._request.id, self._window.take_due()))
+            positions = self._window.take_due()
+            for at in range(0, len(positions), ACKNOWLEDGED_MAX):
+                part = positions[at : at + ACKNOWLEDGED_MAX]
+                due.append(control.Acknowledge(self._request.id, part))
         if self._is_credit_due:
             due.append(control.Credit(self._request.id, self._owed))
             self._allowed += self._owed

@@ -15,6 +15,7 @@ from palio.protocol.client.subscription_state import SubscriptionState
 from palio.protocol.wire import control
 from palio.protocol.wire.frames import MessageFrame
 from palio.protocol.wire.headers import DeliverHeader
+from palio.protocol.wire.parts import check_request
 
 CREDIT_MAX = 1 << 30
 WINDOW_PER_CREDIT = 4
@@ -54,6 +55,7 @@ class SessionSubscriptions:
         request = control.SubscribeRequest(
             id, predicate, pattern, durable, since, group, credit, full
         )
+        check_request("the subscription", request)
         window_size = max(self._window_size, WINDOW_PER_CREDIT * credit)
         self._states[id] = SubscriptionState(request, window_size)
         self._request(id)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum, auto
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from palio.errors import InvalidPredicate
@@ -24,7 +23,11 @@ from palio.protocol.wire.control import Durable, LinkState
 from palio.protocol.wire.frames import BrokenFrame
 
 WEIGHT_MIN, WEIGHT_MAX = 0.001, 1_000_000.0  # the sum over a million such links is still exact
-_PARSED_MAX = 1 << 16  # predicate texts whose filters are cached
+FILTERS_MAX = 1 << 16
+"""Of one predicate of a broker; so many are accepted from others, too."""
+
+Parsed: TypeAlias = Mapping[str, tuple[Filter, ...]]
+"""Predicate texts and their filters."""
 
 
 class DurableFact(NamedTuple):
@@ -48,7 +51,9 @@ class RecordStatus(Enum):
 class BrokerRecord:
     """The record of one broker. The link-state database owns it and changes it."""
 
-    __slots__ = "durable", "epoch", "filters", "heard_us", "links", "number", "status", "wanted"
+    __slots__ = (
+        "durable", "epoch", "filters", "heard_us", "links", "number", "parsed", "status", "wanted",
+    )  # fmt: skip
 
     def __init__(self, epoch: str, number: int, status: RecordStatus) -> None:
         self.epoch, self.number, self.status = epoch, number, status
@@ -57,6 +62,15 @@ class BrokerRecord:
         self.wanted: dict[str, tuple[Filter, ...]] = {}  # predicate text -> its filters
         self.filters: dict[Filter, int] = {}  # filter -> number of texts that contain it
         self.durable: dict[str, Durable] = {}
+        self.parsed: dict[str, tuple[Filter, ...]] = {}  # of durable subscriptions, by their names
+
+    def copy(self) -> BrokerRecord:
+        """Another record with the same content."""
+        made = BrokerRecord(self.epoch, self.number, self.status)
+        made.heard_us, made.links = self.heard_us, self.links
+        made.wanted, made.filters = self.wanted.copy(), self.filters.copy()
+        made.durable, made.parsed = self.durable.copy(), self.parsed.copy()
+        return made
 
     def is_older(self, state: LinkState) -> bool:
         """Whether the state is newer than this record, or completes it."""
@@ -69,9 +83,7 @@ class BrokerRecord:
         is_same = (self.number, self.epoch) == (state.base, state.epoch)
         return is_same and self.status is RecordStatus.LIVE
 
-    def update_wanted(
-        self, removed: Iterable[str], added: Mapping[str, tuple[Filter, ...]]
-    ) -> dict[Filter, bool]:
+    def update_wanted(self, removed: Iterable[str], added: Parsed) -> dict[Filter, bool]:
         """Remove and add predicate texts. Return the filters that are wanted now and were not
         (True), and those that no text contains any more (False)."""
         changes: dict[Filter, bool] = {}
@@ -92,7 +104,7 @@ class BrokerRecord:
         return changes
 
     def update_durable(
-        self, state: LinkState
+        self, state: LinkState, parsed: Parsed
     ) -> tuple[tuple[DurableFact, ...], tuple[DurableFact, ...]]:
         """Apply the durable subscriptions of a newer state. Return those removed and those added;
         a changed one is in both."""
@@ -108,6 +120,9 @@ class BrokerRecord:
         changed = [name for name in new if name in self.durable]
         removed += [DurableFact(broker, name, self.durable[name]) for name in changed]
         self.durable.update(new)
+        for name in names:
+            self.parsed.pop(name, None)
+        self.parsed.update({name: parsed[durable.predicate] for name, durable in new.items()})
         return tuple(removed), tuple(DurableFact(broker, *entry) for entry in new.items())
 
     def link_state(self, broker: str) -> LinkState:
@@ -120,35 +135,39 @@ class BrokerRecord:
         )
 
 
-def validated_filters(
-    state: LinkState, record: BrokerRecord | None
-) -> dict[str, tuple[Filter, ...]]:
-    """Check a state, and return the filters of each predicate text in it.
-
-    Raises BrokenFrame if a link, a predicate or the combination of fields is invalid. `record` is
-    what is known so far: texts that it contains are not parsed again.
-    """
-    place = f"the link state of the broker {state.broker!r}"
+def check_state(state: LinkState) -> None:
+    """Raise BrokenFrame if a link or the combination of fields is invalid."""
     if state.is_faded and (state.base or state.links or state.wanted):
         raise BrokenFrame(
-            f"{place} is marked as durable subscriptions only, but has links, filters or a base"
+            f"{_place(state)} is marked as durable subscriptions only, but has links, filters or a base"
         )
+    if state.base and (state.part or state.more):
+        raise BrokenFrame(f"{_place(state)} has changes in parts; only a complete state has parts")
     for neighbour, weight in state.links:
         if neighbour == state.broker or not WEIGHT_MIN <= weight <= WEIGHT_MAX:
-            raise BrokenFrame(f"{place} has a link to {neighbour!r} of weight {weight!r}")
-    known = record.wanted if record else {}
+            raise BrokenFrame(f"{_place(state)} has a link to {neighbour!r} of weight {weight!r}")
+
+
+def parse_all(state: LinkState, texts: Iterable[str]) -> dict[str, tuple[Filter, ...]]:
+    """The filters of predicates in a state. Raises BrokenFrame if one is invalid."""
     try:
-        for durable in state.durable.values():
-            filters_of(durable.predicate)
-        return {text: known.get(text) or filters_of(text) for text in state.wanted}
+        return {text: filters_of(text) for text in texts}
     except InvalidPredicate as error:
-        raise BrokenFrame(f"{place}: {error}") from None
+        raise invalid_predicate(state, error) from None
 
 
-@lru_cache(_PARSED_MAX)
+def invalid_predicate(state: LinkState, error: InvalidPredicate) -> BrokenFrame:
+    """The error for a predicate in a state that cannot be parsed."""
+    return BrokenFrame(f"{_place(state)}: {error}")
+
+
 def filters_of(text: str) -> tuple[Filter, ...]:
-    """The filters of a predicate text; texts are cached."""
-    return parse(text).filters
+    """The filters of a predicate text that a broker sent."""
+    return parse(text, limit=FILTERS_MAX).filters
+
+
+def _place(state: LinkState) -> str:
+    return f"the link state of the broker {state.broker!r}"
 
 
 def record_change(changes: dict[Filter, bool], found: Filter, is_wanted: bool) -> None:

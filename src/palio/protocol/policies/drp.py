@@ -2,12 +2,13 @@
 
 The broker where a message is published matches it and writes the receivers into the route. Brokers
 on the path do not match it: they partition the receivers by next hop. Only a receiver matches it
-against its own subscriptions.
+against its own subscriptions. Very many receivers are written into several copies of the message, so
+that no routing header is larger than brokers take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from palio.protocol.policies.policy import (
     ROUTE_READER,
@@ -18,6 +19,11 @@ from palio.protocol.policies.policy import (
 )
 from palio.protocol.policies.scheme_policy import SchemePolicy
 from palio.routing.schemes.hops import partition
+
+RECEIVERS_BYTES_MAX = 32 << 10
+"""Of the receivers in one routing header: half of what a header may have (`Limits.header`)."""
+NAME_BYTES_MAX = 805
+"""Of the name of a broker in a header."""
 
 
 class DRPPolicy(SchemePolicy):
@@ -44,7 +50,11 @@ class DRPPolicy(SchemePolicy):
         if parts and not left:
             self.dropped["spent"] += count
             return []
-        return [(hop, ROUTE_WRITER.encode((left - 1, names))) for hop, names in parts.items()]
+        return [
+            (hop, ROUTE_WRITER.encode((left - 1, some)))
+            for hop, names in parts.items()
+            for some in _by_frame(names)
+        ]
 
     def _decode(self, route: bytes, came_from: str) -> tuple[int, tuple[str, ...]]:
         try:
@@ -54,3 +64,20 @@ class DRPPolicy(SchemePolicy):
         if isinstance(header, str):
             raise wrong_scheme(came_from, "DRP")
         return left, header
+
+
+def _by_frame(names: Sequence[str]) -> list[Sequence[str]]:
+    """Receivers, as many together as one routing header takes."""
+    if len(names) * NAME_BYTES_MAX <= RECEIVERS_BYTES_MAX:
+        return [names]
+    groups: list[Sequence[str]] = []
+    group: list[str] = []
+    size = 0
+    for name in names:
+        name_bytes = 5 + len(name.encode())
+        if group and size + name_bytes > RECEIVERS_BYTES_MAX:
+            groups.append(group)
+            group, size = [], 0
+        group.append(name)
+        size += name_bytes
+    return [*groups, group]

@@ -2,7 +2,9 @@
 
     own links, filters, durable subscriptions ──news──▶ LinkState ──▶ all neighbours
     LinkState of a neighbour ──hear──▶ new: forward it │ known: drop it │ base missing: request it
-    a link is established: Digest ──newer_than──▶ LinkStates
+    a link is established: Digest ──newer_than──▶ the states that the neighbour has not got
+
+A large state is applied in three steps: `begin_change`, `StateChange.run` (in any thread), `end_change`.
 
 Each broker floods its own state under increasing sequence numbers (own_state.py). A state is either
 complete or the changes since the previous number; a broker that has not got that number requests the
@@ -27,18 +29,22 @@ from palio.model.predicate import Filter, Predicate
 from palio.protocol.policies.broker_record import (
     BrokerRecord,
     DurableFact,
+    Parsed,
     RecordStatus,
+    check_state,
+    parse_all,
     record_change,
-    validated_filters,
 )
 from palio.protocol.policies.own_state import OwnState
+from palio.protocol.policies.state_change import StateChange
 from palio.protocol.policies.topology_map import TopologyMap
-from palio.protocol.wire.control import Digest, Durable, LinkState, LinkStates, Place
+from palio.protocol.wire.control import Durable, LinkState, Place
 from palio.protocol.wire.frames import BrokenFrame
 from palio.routing.topology import Topology
 
-_FRAME_BYTES = 1 << 20  # of text in one LinkStates that has several states
 _NUMBER_MAX = 1 << 62
+SMALL_RECORD = 256
+"""Filters of a record that is replaced at once."""
 
 FilterChanges: TypeAlias = dict[str, dict[Filter, bool]]
 """By broker: the filters that it wants since the last look (True), or no longer (False)."""
@@ -60,6 +66,8 @@ class Heard(NamedTuple):
     """It has changes to a state that is not here: request the complete one."""
     removed: tuple[DurableFact, ...] = ()
     added: tuple[DurableFact, ...] = ()
+    parsed: Parsed = MappingProxyType({})
+    """Has the filters of the predicates in `added`."""
 
 
 class LinkStateDatabase:
@@ -101,16 +109,19 @@ class LinkStateDatabase:
         self,
         add: Iterable[str] = (),
         remove: Iterable[str] = (),
-        parsed: Mapping[str, tuple[Filter, ...]] = MappingProxyType({}),
+        parsed: Parsed = MappingProxyType({}),
     ) -> None:
         """Add and remove predicate texts that live subscriptions here amount to; `parsed` has the
         filters of texts that need not be parsed again."""
         if self.own.want(add, remove, parsed):
             self.version += 1
 
-    def set_durable(self, name: str, durable: Durable | None) -> None:
-        """Set a durable subscription whose home is this broker; None removes it."""
-        self.own.set_durable(name, durable)
+    def set_durable(
+        self, name: str, durable: Durable | None, filters: tuple[Filter, ...] | None = None
+    ) -> None:
+        """Set a durable subscription whose home is this broker; None removes it. `filters`: of its
+        predicate, if they are known."""
+        self.own.set_durable(name, durable, filters)
         self.version += 1
 
     def news(self, now_us: int) -> LinkState | None:
@@ -120,8 +131,18 @@ class LinkStateDatabase:
     # ---- the states of other brokers
 
     def hear(self, state: LinkState, now_us: int) -> Heard:
-        """Receive a state from a neighbour. Raises BrokenFrame, and changes nothing, if the state is
-        invalid."""
+        """Receive a complete state, or changes, from a neighbour. Raises BrokenFrame, and changes
+        nothing, if the state is invalid."""
+        heard = self.outdated(state)
+        if heard is not None:
+            return heard
+        known = self.known_filters(state)
+        parsed = known | parse_all(state, [t for t in texts_of(state) if t not in known])
+        return self._apply(state, parsed, now_us)
+
+    def outdated(self, state: LinkState) -> Heard | None:
+        """What becomes of a state that changes nothing; None: it is newer than the record. Raises
+        BrokenFrame if it is invalid; its predicates are not looked at."""
         if not state.broker or not 0 <= state.base < state.number <= _NUMBER_MAX:
             raise BrokenFrame(
                 f"a link state of the broker {state.broker!r} has the number {state.number} "
@@ -135,14 +156,57 @@ class LinkStateDatabase:
             return Heard()
         if state.base and (record is None or not record.has_base(state)):
             return Heard(is_missing=True)
+        check_state(state)
+        return None
+
+    def known_filters(self, state: LinkState) -> dict[str, tuple[Filter, ...]]:
+        """The filters of those predicates in a state that need not be parsed."""
+        record = self._records.get(state.broker)
+        if record is None:
+            return {}
+        wanted = record.wanted
+        known = {text: wanted[text] for text in state.wanted if text in wanted}
+        for name, durable in state.durable.items():
+            if record.durable.get(name) == durable:
+                known[durable.predicate] = record.parsed[name]
+        return known
+
+    def is_small_change(self, state: LinkState) -> bool:
+        """Whether a state can be applied at once: it replaces little."""
+        record = self._records.get(state.broker)
+        return bool(state.base) or record is None or len(record.filters) <= SMALL_RECORD
+
+    def begin_change(
+        self, state: LinkState, parsed: Parsed, now_us: int, *, in_place: bool = False
+    ) -> StateChange:
+        """Prepare to apply a state that is not outdated; `parsed` has the filters of its predicates.
+        `in_place`: run and end it at once, or not at all."""
+        record = self._records.get(state.broker)
         status = RecordStatus.FACTS if state.is_faded else RecordStatus.LIVE
-        return self._store(state, status, now_us)
+        return StateChange(state, parsed, record, status, now_us, in_place=in_place)
+
+    def end_change(self, change: StateChange) -> Heard | None:
+        """Apply a change that has run; None: the record has changed since it began."""
+        broker, before, record = change.state.broker, change.before, change.record
+        if record is not before and (
+            self._records.get(broker) is not before
+            or (before is not None and (before.number, before.status) != change.version)
+        ):
+            return None
+        self._records[broker] = record
+        self._tell_followers(broker, change.filters)
+        if change.has_new_links:
+            self._on_links_changed()
+        if record.status is RecordStatus.LIVE:
+            self._schedule_ageing(record)
+        return Heard(True, False, change.removed, change.added, change.parsed)
 
     def restore(self, state: LinkState) -> None:
         """Take durable subscriptions from the store, as `facts` returned them, after a restart."""
         record = self._records.get(state.broker)
         if state.broker != self.me and (record is None or record.is_older(state)):
-            self._store(_only_durable(state), RecordStatus.FACTS, 0)
+            facts = _only_durable(state)
+            self._apply(facts, parse_all(facts, texts_of(facts)), 0)
 
     def forget(self, broker: str, now_us: int) -> tuple[LinkState, tuple[DurableFact, ...]]:
         """Remove the durable subscriptions of a broker that will not return.
@@ -159,7 +223,7 @@ class LinkStateDatabase:
             raise InvalidTopology(f"the broker {broker!r} cannot be forgotten: {why}")
         number = max(record.number + 1, now_us)
         state = LinkState(broker, record.epoch, number, 0, (), is_faded=True)
-        return state, self._store(state, RecordStatus.FACTS, now_us).removed
+        return state, self._apply(state, {}, now_us).removed
 
     def wake(self, now_us: int) -> None:
         """Age the records that were not refreshed for too long."""
@@ -173,7 +237,9 @@ class LinkStateDatabase:
                 self._schedule_ageing(record)
                 continue
             record.status, record.links = RecordStatus.AGED, {}
-            self._update_wanted(broker, record, tuple(record.wanted), {})
+            gone = dict.fromkeys(record.filters, False)
+            record.wanted, record.filters = {}, {}
+            self._tell_followers(broker, gone)
             self._on_links_changed()
 
     @property
@@ -184,46 +250,31 @@ class LinkStateDatabase:
 
     # ---- synchronization with a neighbour
 
-    def digest(self) -> Digest:
-        """The epochs and numbers of all records.
+    def digest(self) -> list[tuple[str, str, int]]:
+        """The epochs and numbers of all records: what the control message Digest says, in parts.
 
         A record with status FACTS is listed under the number before its own, because the complete
         state of its number is wanted.
         """
-        return Digest(
-            tuple(
-                (broker, record.epoch, record.number - (record.status is RecordStatus.FACTS))
-                for broker, record in self._records.items()
-                if record.number
-            )
-        )
+        return [
+            (broker, record.epoch, record.number - (record.status is RecordStatus.FACTS))
+            for broker, record in self._records.items()
+            if record.number
+        ]
 
-    def newer_than(self, digest: Digest) -> list[LinkStates]:
-        """The states that the sender of a digest has not got."""
-        theirs = {broker: (number, epoch) for broker, epoch, number in digest.known}
-        return self.whole(
+    def newer_than(self, known: Iterable[tuple[str, str, int]]) -> list[str]:
+        """The brokers of which the sender of a digest has not got the state."""
+        theirs = {broker: (number, epoch) for broker, epoch, number in known}
+        return [
             broker
             for broker, record in self._records.items()
-            if (record.number, record.epoch) > theirs.get(broker, (0, ""))
-        )
+            if record.number and (record.number, record.epoch) > theirs.get(broker, (0, ""))
+        ]
 
-    def whole(self, brokers: Iterable[str]) -> list[LinkStates]:
-        """The complete states of these brokers, in control messages of limited size."""
-        full: list[LinkStates] = []
-        states: list[LinkState] = []
-        size = 0
-        for broker in brokers:
-            record = self._records.get(broker)
-            if record is None or not record.number:
-                continue
-            state = record.link_state(broker)
-            more = _text_bytes(state)
-            if states and size + more > _FRAME_BYTES:
-                full.append(LinkStates(tuple(states)))
-                states, size = [], 0
-            states.append(state)
-            size += more
-        return [*full, LinkStates(tuple(states))] if states else full
+    def whole(self, broker: str) -> LinkState | None:
+        """The complete state of a broker; None: there is none."""
+        record = self._records.get(broker)
+        return record.link_state(broker) if record is not None and record.number else None
 
     def facts(self, broker: str) -> LinkState:
         """The durable subscriptions of a broker, for the store; `restore` reads them."""
@@ -254,6 +305,10 @@ class LinkStateDatabase:
             for name, durable in record.durable.items():
                 yield DurableFact(broker, name, durable)
 
+    def durable_filters(self, fact: DurableFact) -> tuple[Filter, ...]:
+        """The filters of a durable subscription that `durables` has named."""
+        return self._records[fact.broker].parsed[fact.name]
+
     def places(self) -> tuple[Place, ...]:
         """All known brokers, for `palio topology`."""
         return tuple(
@@ -278,45 +333,28 @@ class LinkStateDatabase:
 
     # ---- changes of records
 
-    def _store(self, state: LinkState, status: RecordStatus, now_us: int) -> Heard:
-        """Update the record of another broker with a state that is newer."""
-        broker, record = state.broker, self._records.get(state.broker)
-        added_texts = validated_filters(state, record)
-        if record is None:
-            record = self._records[broker] = BrokerRecord(state.epoch, 0, status)
-        removed_texts = state.unwanted
-        if not state.base:
-            removed_texts = tuple(text for text in record.wanted if text not in added_texts)
-        removed, added = record.update_durable(state)
-        self._update_wanted(broker, record, removed_texts, added_texts)
-        links = dict(state.links)
-        if links != record.links:
-            record.links = links
-            self._on_links_changed()
-        record.epoch, record.number, record.status = state.epoch, state.number, status
-        record.heard_us = now_us
-        if status is RecordStatus.LIVE:
-            self._schedule_ageing(record)
-        return Heard(True, False, removed, added)
+    def _apply(self, state: LinkState, parsed: Parsed, now_us: int) -> Heard:
+        """Apply a state that is newer, at once."""
+        change = self.begin_change(state, parsed, now_us, in_place=True)
+        change.run()
+        heard = self.end_change(change)
+        assert heard is not None
+        return heard
 
     def _schedule_ageing(self, record: BrokerRecord) -> None:
         age_us = record.heard_us + self._age_us
         self._next_age_us = age_us if self._next_age_us is None else min(self._next_age_us, age_us)
 
-    def _update_wanted(
-        self,
-        broker: str,
-        record: BrokerRecord,
-        removed: Iterable[str],
-        added: Mapping[str, tuple[Filter, ...]],
-    ) -> None:
-        """Change the predicate texts of another broker, and tell the followers."""
-        changes = record.update_wanted(removed, added)
+    def _tell_followers(self, broker: str, changes: dict[Filter, bool]) -> None:
+        """The filters of another broker have changed."""
         if not changes:
             return
         self.version += 1
         for follower in self._followers:
-            pending = follower.setdefault(broker, {})
+            pending = follower.get(broker)
+            if not pending:
+                follower[broker] = changes.copy()
+                continue
             for found, is_wanted in changes.items():
                 record_change(pending, found, is_wanted)
 
@@ -329,7 +367,8 @@ def _only_durable(state: LinkState) -> LinkState:
     return msgspec.structs.replace(state, links=(), wanted=(), is_faded=True)
 
 
-def _text_bytes(state: LinkState) -> int:
-    """The approximate size of a state on the wire."""
-    texts = sum(map(len, state.wanted))
-    return texts + sum(len(name) + len(d.predicate) + 20 for name, d in state.durable.items())
+def texts_of(state: LinkState) -> Iterator[str]:
+    """The predicates in a state."""
+    yield from state.wanted
+    for durable in state.durable.values():
+        yield durable.predicate

@@ -84,15 +84,18 @@ class OwnState:
             self.due_us = 0
         return self.record.update_wanted(removed, added)
 
-    def set_durable(self, name: str, durable: Durable | None) -> None:
+    def set_durable(
+        self, name: str, durable: Durable | None, filters: tuple[Filter, ...] | None = None
+    ) -> None:
         """Set a durable subscription of this broker, whose predicate is valid; None removes it."""
-        known = self.record.durable
+        known, parsed = self.record.durable, self.record.parsed
         if known.get(name) == durable:
             return
         if durable is None:
-            del known[name]
+            del known[name], parsed[name]
         else:
             known[name] = durable
+            parsed[name] = filters_of(durable.predicate) if filters is None else filters
         self._durable_changes[name] = durable
         self.due_us = 0
 

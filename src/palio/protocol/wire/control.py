@@ -20,7 +20,8 @@
     either way                    Ping, Pong, Bye
 
 `id` is chosen by whoever asks and comes back with the answer. Predicates, patterns and
-advertisements travel as text. Times are microseconds since 1970, UTC. Numbers have 63 bits.
+advertisements travel as text. Times are microseconds since 1970, UTC. Numbers have 63 bits. What
+grows with the network goes in parts (parts.py): `more` says that the next part follows.
 """
 
 from __future__ import annotations
@@ -260,6 +261,7 @@ class Occurred(_Control, frozen=True, tag="Occurred"):
 
     id: Number
     items: tuple[PatternItem, ...]
+    more: bool = False
 
 
 class Hop(msgspec.Struct, frozen=True, array_like=True):
@@ -278,6 +280,7 @@ class Explained(_Control, frozen=True, tag="Explained"):
     hops: tuple[Hop, ...]
     silent: tuple[str, ...] = ()
     """Brokers that did not reply in time."""
+    more: bool = False
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
@@ -293,6 +296,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
 class Shown(_Control, frozen=True, tag="Shown"):
     id: Number
     places: tuple[Place, ...]
+    more: bool = False
 
 
 # ---- between brokers
@@ -315,7 +319,7 @@ class LinkState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     number: Number
     base: Number
     links: tuple[tuple[str, float], ...]
-    """Always whole."""
+    """Always whole, unless there are parts."""
     wanted: tuple[str, ...] = ()
     """Filters of live subscriptions, reduced; only where a routing scheme needs them."""
     unwanted: tuple[str, ...] = ()
@@ -323,12 +327,16 @@ class LinkState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     undurable: tuple[str, ...] = ()
     is_faded: bool = False
     """Only durable subscriptions; links and filters have aged out. Never incremental."""
+    part: Number = 0
+    """The parts of a complete state are numbered."""
+    more: bool = False
 
 
 class Digest(_Control, frozen=True, tag="Digest"):
     """The known states: broker, epoch and number. The other end answers with newer ones."""
 
     known: tuple[tuple[str, str, Number], ...]
+    more: bool = False
 
 
 class LinkStates(_Control, frozen=True, tag="LinkStates"):
@@ -342,9 +350,10 @@ class Missing(_Control, frozen=True, tag="Missing"):
 
 
 class RouterPacket(_Control, frozen=True, tag="RouterPacket"):
-    """A packet of the routing layer, encoded (packets.py)."""
+    """A packet of the routing layer, encoded (packets.py), or a part of its bytes."""
 
     packet: bytes
+    more: bool = False
 
 
 class CarryAck(_Control, frozen=True, tag="CarryAck"):

@@ -17,6 +17,7 @@ from palio.errors import (
 )
 from palio.protocol.wire.codes import RefusalCode
 from palio.protocol.wire.control import Refused
+from palio.protocol.wire.parts import cut
 
 TEXT_MAX = 10_000
 """Characters of a text that is sent back; who asked knows it anyway."""
@@ -35,14 +36,14 @@ def refused(id: int, error: PalioError) -> Refused:
     if isinstance(error, ParseError):
         code = RefusalCode.TOO_LARGE if isinstance(error, LimitExceeded) else RefusalCode.PARSE
         text = error.text if len(error.text) <= TEXT_MAX else ""
-        return Refused(id, error.detail, code, text, error.position)
+        return Refused(id, cut(error.detail), code, text, error.position)
     if isinstance(error, RequestRefused):
-        return Refused(id, str(error), error.code)
+        return Refused(id, cut(str(error)), error.code)
     if isinstance(error, InvalidPredicate):
-        return Refused(id, str(error), RefusalCode.PREDICATE)
+        return Refused(id, cut(str(error)), RefusalCode.PREDICATE)
     if isinstance(error, InvalidPattern):
-        return Refused(id, str(error), RefusalCode.PATTERN)
-    return Refused(id, str(error))
+        return Refused(id, cut(str(error)), RefusalCode.PATTERN)
+    return Refused(id, cut(str(error)))
 
 
 def to_error(refused: Refused, broker: str) -> PalioError:
