@@ -24,8 +24,9 @@ from palio.protocol.broker.disclosure import Disclosure
 from palio.protocol.broker.settings import ROUTINGS, Neighbour, Settings, SubscriptionBounds
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.queues import Full
-from palio.protocol.policies.broker_record import WEIGHT_MAX, WEIGHT_MIN
+from palio.protocol.policies.broker_record import FILTERS_MAX, WEIGHT_MAX, WEIGHT_MIN
 from palio.protocol.wire.frames import Limits
+from palio.protocol.wire.parts import CONTROL_BYTES_MIN, TEXT_BYTES_MAX
 
 ANONYMOUS = "anonymous"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -216,6 +217,8 @@ def _limits(top: Section) -> tuple[Limits, HostLimits, SubscriptionBounds, int]:
         subscriptions_max=section.count("subscriptions", _USUAL.subscriptions.subscriptions_max),
         text_bytes_max=section.size("predicate", _USUAL.subscriptions.text_bytes_max),
         filters_max=section.count("filters", _USUAL.subscriptions.filters_max),
+        predicates_bytes_max=section.size("predicates", _USUAL.subscriptions.predicates_bytes_max),
+        advertisements_max=section.count("advertisements", _USUAL.subscriptions.advertisements_max),
     )
     waiting = section.count("waiting", _USUAL.waiting_max)
     section.finish()
@@ -224,6 +227,15 @@ def _limits(top: Section) -> tuple[Limits, HostLimits, SubscriptionBounds, int]:
             "header",
             f"brokers send headers of up to {usual.header >> 10} KiB: it must be that at least",
         )
+    if frames.control < CONTROL_BYTES_MIN:
+        section.wrong(
+            "control",
+            f"brokers and clients send up to {CONTROL_BYTES_MIN >> 20} MiB: it must be that at least",
+        )
+    if subscriptions.text_bytes_max > TEXT_BYTES_MAX:
+        section.wrong("predicate", f"other brokers take {TEXT_BYTES_MAX >> 10} KiB at most")
+    if subscriptions.filters_max > FILTERS_MAX:
+        section.wrong("filters", f"other brokers take {FILTERS_MAX:,} at most")
     if frames.frame >= 1 << 32:
         section.wrong("body", "all parts together must be smaller than 4 GiB")
     if host.stuck_bytes < host.congested_bytes + frames.frame:

@@ -28,6 +28,7 @@ from palio.protocol.broker.scheduler import WorkList
 from palio.protocol.broker.settings import Settings
 from palio.protocol.broker.snapshot import DurableCounters, LiveCounters, Snapshot
 from palio.protocol.broker.subscriptions import ClientSubscriptions
+from palio.protocol.broker.text_budget import TextBudget
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.storage import Store
 from palio.protocol.interfaces import kind_of
@@ -120,7 +121,8 @@ def assemble(
     carrying = Carrier(name, messages, unicast, neighbour_links, links, output)
     # interests
     interests = Interests(table, port, policy, local, data_path.flush)
-    home = HomeSubscriptions(name, messages, interests, database, settings.full)
+    budget = TextBudget(settings.subscriptions)
+    home = HomeSubscriptions(name, messages, interests, database, settings.full, budget)
     work = WorkList()
 
     def now() -> int:
@@ -132,14 +134,17 @@ def assemble(
     view = NetworkView(database, flooding, policy, unicast, interests, messages, work)
     # clients and neighbours
     subscriptions = ClientSubscriptions(
-        interests, local, messages, home, output, settings.subscriptions
+        interests, local, messages, home, output, settings.subscriptions, budget
     )
     explaining = Explaining(
         (table, policy, unicast), database, subscriptions, home, neighbour_links, links, output
     )
     quenching = Quenching(router, table, database, output, settings.quench)
     operations = Operations(explaining, quenching, database, flooding, output)
-    clients = Clients(settings.access, links, interests, subscriptions, operations, output, work)
+    clients = Clients(
+        settings.access, links, interests, subscriptions, operations, output, work,
+        settings.subscriptions,
+    )  # fmt: skip
     neighbours = NeighbourMessages(neighbour_links, flooding, interests, explaining)
     return Parts(
         output, links, table, port, local, messages, data_path, carrying, interests, view, home,

@@ -27,6 +27,7 @@ from palio.protocol.broker.effects import BackgroundJob, Effects
 from palio.protocol.broker.failure import BrokerFailed
 from palio.protocol.broker.handshakes import Handshakes
 from palio.protocol.broker.links import Link, close_code
+from palio.protocol.broker.router_port import occurrence_frames
 from palio.protocol.broker.scheduler import COSTS, TURN_UNITS, Item, Slices, TurnScheduler
 from palio.protocol.broker.settings import Settings
 from palio.protocol.broker.snapshot import Snapshot
@@ -40,22 +41,13 @@ from palio.protocol.wire.control import (
     CarryAck,
     CloseCode,
     ControlMessage,
-    PatternItem,
     Ping,
     Pong,
 )
-from palio.protocol.wire.frames import (
-    BrokenFrame,
-    MessageFrame,
-    control_frame,
-)
+from palio.protocol.wire.frames import BrokenFrame, MessageFrame
 from palio.protocol.wire.headers import CarryHeader
 from palio.protocol.wire.packets import to_bytes
-from palio.protocol.wire.parts import occurred_parts, packet_parts, text_bytes
-
-ITEM_MAX = 8 << 20
-"""Bytes of a message in an occurrence: half of what a client takes at once (`Limits.control`). Names of
-nested attributes are written out there, so it may be larger than what was published."""
+from palio.protocol.wire.parts import packet_parts
 
 
 class Broker:
@@ -315,15 +307,11 @@ class Broker:
                 self.parts.neighbours.links.say(name, part)
         occurrences, port.occurrences = port.occurrences, []
         for watcher, assembled in occurrences:
-            items = tuple(
-                PatternItem(one.message.to_json(), one.publisher, one.number, one.time)
-                for one in assembled.compound.messages
-            )
-            if max(text_bytes(one.attributes) for one in items) > ITEM_MAX:
+            frames = occurrence_frames(watcher, assembled)
+            if frames is None:
                 self.parts.local.counts.dropped += 1
-                continue
-            frames = b"".join(map(control_frame, occurred_parts(watcher.id, items)))
-            self.parts.local.occur(watcher.link, watcher.id, frames)
+            else:
+                self.parts.local.occur(watcher.link, watcher.id, frames)
 
     def _detach(self, link: Link) -> None:
         if link.number in self._scheduler.backlogs:

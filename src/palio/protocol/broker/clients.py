@@ -18,13 +18,15 @@ from palio.model.advertisement import Advertisement
 from palio.model.language import parse
 from palio.model.predicate import Constraint
 from palio.protocol.broker.access import Access, Identity
-from palio.protocol.broker.effects import Output
+from palio.protocol.broker.effects import BackgroundJob, Output
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.links import Link, Links
 from palio.protocol.broker.operations import OperationRequest, Operations
 from palio.protocol.broker.scheduler import Slices, WorkList
+from palio.protocol.broker.settings import SubscriptionBounds
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.interfaces import Advertiser
+from palio.protocol.wire.codes import RefusalCode
 from palio.protocol.wire.control import (
     AdvertiseRequest,
     CloseCode,
@@ -39,9 +41,9 @@ from palio.protocol.wire.control import (
 from palio.protocol.wire.frames import BrokenFrame
 from palio.protocol.wire.handshake import check_client
 from palio.protocol.wire.publishers import publisher_key
-from palio.protocol.wire.refusals import refused
+from palio.protocol.wire.refusals import RequestRefused, refused
 
-Request: TypeAlias = UnsubscribeRequest | AdvertiseRequest | UnadvertiseRequest | OperationRequest
+Request: TypeAlias = UnsubscribeRequest | UnadvertiseRequest | OperationRequest
 
 
 class Clients:
@@ -54,6 +56,7 @@ class Clients:
         operations: Operations,
         output: Output,
         work: WorkList,
+        bounds: SubscriptionBounds,
     ) -> None:
         self._access = access
         self._links = links
@@ -62,6 +65,7 @@ class Clients:
         self._operations = operations
         self._output = output
         self._work = work
+        self._bounds = bounds
         self._clients: dict[int, Link] = {}
         self._advertised: dict[int, dict[int, Advertisement]] = {}
         self._restricted: dict[str, int] = {}  # how many clients have an identity with a grant
@@ -150,6 +154,8 @@ class Clients:
             self._subscriptions.grant_credit(link.number, message.id, message.count)
         elif isinstance(message, SubscribeRequest):
             return self._subscribe(link, message, now_us)
+        elif isinstance(message, AdvertiseRequest):
+            return self._advertise(link, message)
         elif isinstance(message, Request):
             try:
                 self._answer(link, message, now_us)
@@ -176,27 +182,40 @@ class Clients:
     def _answer(self, link: Link, request: Request, now_us: int) -> None:
         if isinstance(request, UnsubscribeRequest):
             self._subscriptions.unsubscribe(link.number, request, now_us)
-        elif isinstance(request, AdvertiseRequest | UnadvertiseRequest):
-            self._advertise(link, request)
+        elif isinstance(request, UnadvertiseRequest):
+            own = self._advertised.get(link.number, {})
+            if own.pop(request.id, None) is not None:
+                self._interests.unadvertise(Advertiser(link.number), own.values())
+            self._output.say(link.number, Done(request.id))
         else:
             self._operations.answer(link, request, now_us)
 
-    def _advertise(self, link: Link, request: AdvertiseRequest | UnadvertiseRequest) -> None:
+    def _advertise(self, link: Link, request: AdvertiseRequest) -> Slices:
         own = self._advertised.setdefault(link.number, {})
-        advertiser = Advertiser(link.number)
-        if isinstance(request, AdvertiseRequest):
-            new = Advertisement(tuple(map(_single, request.constraints)))
-            if own.pop(request.id, None) is not None:
-                self._interests.unadvertise(advertiser, own.values())
-            own[request.id] = new
-            self._interests.advertise(advertiser, new)
-        elif own.pop(request.id, None) is not None:
+        advertiser, bounds = Advertiser(link.number), self._bounds
+        try:
+            if request.id not in own and len(own) >= bounds.advertisements_max:
+                reason = f"a client may have {bounds.advertisements_max} advertisements here"
+                raise RequestRefused(RefusalCode.LIMIT, reason)
+            if len(request.constraints) > bounds.filters_max:
+                reason = f"an advertisement may have {bounds.filters_max} constraints here"
+                raise RequestRefused(RefusalCode.LIMIT, reason)
+            bounds.check_text("".join(request.constraints), "the advertisement")
+            job = BackgroundJob(lambda: Advertisement(tuple(map(_single, request.constraints))))
+            yield job
+            new = job.result()
+        except PalioError as error:
+            self._output.say(link.number, refused(request.id, error))
+            return
+        if own.pop(request.id, None) is not None:
             self._interests.unadvertise(advertiser, own.values())
+        own[request.id] = new
+        self._interests.advertise(advertiser, new)
         self._output.say(link.number, Done(request.id))
 
 
 def _single(text: str) -> Constraint:
-    predicate = parse(text)
+    predicate = parse(text, limit=64)
     if len(predicate) != 1 or len(predicate.filters[0]) != 1:
         raise InvalidPredicate(
             f"{text}: an advertisement is a list of single constraints; write AND as two of them"

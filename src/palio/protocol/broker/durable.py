@@ -13,17 +13,19 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from palio.errors import PalioError
-from palio.model.language import parse
 from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.protocol.broker.access import Identity
 from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.text_budget import TextBudget, predicate_bytes
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.outgoing import QueueEnded
 from palio.protocol.interfaces import DurableSubscription
+from palio.protocol.policies.broker_record import filters_of
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.wire.codes import Full, RefusalCode, parse_full
 from palio.protocol.wire.control import Durable, Subscribed, SubscribeRequest
+from palio.protocol.wire.parts import text_bytes
 from palio.protocol.wire.refusals import RequestRefused
 
 DURABLE_NAME_BYTES_MAX = 255
@@ -39,7 +41,7 @@ class Consumer(NamedTuple):
 class HomeSubscriptions:
     def __init__(
         self, me: str, store: MessageStore, interests: Interests, database: LinkStateDatabase,
-        full: Full,
+        full: Full, budget: TextBudget,
     ) -> None:  # fmt: skip
         """`full`: the default of what happens when a queue is full."""
         self._me = me
@@ -47,6 +49,7 @@ class HomeSubscriptions:
         self._interests = interests
         self._database = database
         self._full = full
+        self._budget = budget
         self._durables: dict[str, Durable] = {}
         self._predicates: dict[str, Predicate] = {}
         self._uncommitted: dict[str, list[Consumer]] = {}
@@ -59,10 +62,10 @@ class HomeSubscriptions:
         """Re-register stored subscriptions."""
         for stored in self._store.subscriptions():
             if stored.broker == self._me:
-                predicate = parse(stored.durable.predicate)
+                predicate = Predicate(filters_of(stored.durable.predicate))
                 self._create(stored.name, stored.durable, stored.full, predicate, now_us)
                 self._version = max(self._version, stored.durable.version)
-                self._database.set_durable(stored.name, stored.durable)
+                self._database.set_durable(stored.name, stored.durable, predicate.filters)
 
     def __iter__(self) -> Iterator[tuple[str, Predicate]]:
         return iter([(name, self._predicates[name]) for name in self._durables])
@@ -74,7 +77,7 @@ class HomeSubscriptions:
 
     def name(self, identity: Identity, durable: str) -> str:
         """The full name of a subscription that a client calls so."""
-        check_durable_name(durable)
+        check_subscription_name("durable subscription", durable)
         return f"{identity.name}/{durable}"
 
     def is_ending(self, name: str) -> bool:
@@ -94,6 +97,7 @@ class HomeSubscriptions:
                 f"{known.predicate}; unsubscribe it with forget first, or choose another name",
             )
         if known is None:
+            self._budget.check(_owner(name), _size(name, predicate))
             since = now_us if request.since is None else request.since
             self._version = max(self._version + 1, now_us)
             durable = Durable(str(predicate), since, self._version)
@@ -129,7 +133,7 @@ class HomeSubscriptions:
         durable = self._durables.get(name)
         if durable is None:
             return []
-        self._database.set_durable(name, durable)
+        self._database.set_durable(name, durable, self._predicates[name].filters)
         waiting = self._uncommitted.pop(name, [])
         return [(consumer, self._subscribed(name, consumer, 0)) for consumer in waiting]
 
@@ -159,23 +163,32 @@ class HomeSubscriptions:
             raise
         self._durables[name] = durable
         self._predicates[name] = predicate
+        self._budget.add(_owner(name), _size(name, predicate))
 
     def _drop(self, name: str) -> None:
         """Stop matching messages for a subscription."""
         if self._durables.pop(name, None) is not None:
-            del self._predicates[name]
+            self._budget.remove(_owner(name), _size(name, self._predicates.pop(name)))
             self._uncommitted.pop(name, None)
             self._interests.remove_durable(DurableSubscription(self._me, name))
 
 
-def check_durable_name(name: str) -> None:
+def _owner(name: str) -> str:
+    """The identity of a durable subscription; there is no / in its name."""
+    return name.partition("/")[0]
+
+
+def _size(name: str, predicate: Predicate) -> int:
+    return predicate_bytes(predicate) + text_bytes(name)
+
+
+def check_subscription_name(what: str, name: str) -> None:
     """Raise for a name that is too long: it travels with every message for the subscription."""
-    size = len(name.encode())
+    size = text_bytes(name)
     if size > DURABLE_NAME_BYTES_MAX:
         raise RequestRefused(
             RefusalCode.LIMIT,
-            f"the name of the durable subscription has {size} bytes; at most "
-            f"{DURABLE_NAME_BYTES_MAX} are allowed",
+            f"the name of the {what} has {size} bytes; at most {DURABLE_NAME_BYTES_MAX} are allowed",
             remedy="choose a shorter one",
         )
 

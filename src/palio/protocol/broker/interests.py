@@ -61,6 +61,7 @@ class Interests:
         self.flush = self._flush = flush
         """Deal with the messages that have arrived; for those who ask before they change."""
         self._entering: set[LocalInterface] = set()  # in slices
+        self._vacated: set[LocalInterface] = set()  # nobody subscribes any more; filters are there
         self._filters: dict[DurableSubscription | PublishGrant, tuple[Filter, ...]] = {}
 
     # ---- clients
@@ -72,6 +73,7 @@ class Interests:
             yield None
         if self._local.has(interface):
             return
+        self.clear(interface)
         self._flush()
         self._port.step(Joined(interface))
         if len(filters) <= FILTERS_AT_ONCE:
@@ -113,6 +115,21 @@ class Interests:
         self._flush()
         interface = self._local.remove(*subscriber)
         if interface is not None:  # it has no other subscriber
+            self._port.step(Left(interface))
+
+    def vacate(self, subscriber: tuple[int, int]) -> LocalInterface | None:
+        """Remove a subscriber that gets nothing from now on. Returns its interface, if it has no other
+        one: the filters are there until `clear`, which takes longer."""
+        interface = self._local.remove(*subscriber)
+        if interface is not None:
+            self._vacated.add(interface)
+        return interface
+
+    def clear(self, interface: LocalInterface) -> None:
+        """Remove the filters of an interface that was vacated and has no subscriber since."""
+        if interface in self._vacated:
+            self._vacated.remove(interface)
+            self._flush()
             self._port.step(Left(interface))
 
     def watch(self, watcher: Watcher, pattern: Pattern) -> None:

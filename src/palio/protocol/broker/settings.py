@@ -12,6 +12,7 @@ from palio.protocol.durability.queues import Full
 from palio.protocol.policies.broker_record import WEIGHT_MAX, WEIGHT_MIN
 from palio.protocol.policies.registry import POLICIES
 from palio.protocol.wire.frames import Limits
+from palio.protocol.wire.parts import text_bytes
 
 FORWARDING = "forwarding"
 ROUTINGS = tuple(POLICIES)
@@ -35,14 +36,17 @@ class SubscriptionBounds(msgspec.Struct, frozen=True):
     text_bytes_max: int = 256 << 10
     """Of one predicate."""
     filters_max: int = 1024
-    """Of one predicate, in its normal form."""
+    """Of one predicate, in its normal form; of a pattern, in all its parts."""
+    predicates_bytes_max: int = 64 << 20
+    """Of the predicates of one client, and of the durable subscriptions of one identity."""
+    advertisements_max: int = 1000
 
-    def check_text(self, predicate: str) -> None:
-        """Raise LimitExceeded for a predicate that is too long."""
-        size = len(predicate) if predicate.isascii() else len(predicate.encode())
+    def check_text(self, text: str, what: str = "the predicate") -> None:
+        """Raise LimitExceeded for a predicate, a pattern or an advertisement that is too long."""
+        size = text_bytes(text)
         if size > self.text_bytes_max:
             raise LimitExceeded(
-                f"the predicate has {size:,} bytes; this broker takes {self.text_bytes_max:,}"
+                f"{what} has {size:,} bytes; this broker takes {self.text_bytes_max:,}"
             )
 
 

@@ -16,13 +16,14 @@ from palio.errors import LimitExceeded, PalioError
 from palio.model.language import parse
 from palio.model.predicate import Predicate
 from palio.protocol.broker.access import Identity, check_subscribe, check_watch
-from palio.protocol.broker.durable import Consumer, HomeSubscriptions
+from palio.protocol.broker.durable import Consumer, HomeSubscriptions, check_subscription_name
 from palio.protocol.broker.effects import BackgroundJob, Output
 from palio.protocol.broker.groups import LiveGroups
 from palio.protocol.broker.interests import FILTERS_AT_ONCE, Interests
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.scheduler import Slices, in_slices
 from palio.protocol.broker.settings import SubscriptionBounds
+from palio.protocol.broker.text_budget import TextBudget, sendable_bytes
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.outgoing import QueueEnded
 from palio.protocol.interfaces import (
@@ -43,7 +44,7 @@ from palio.protocol.wire.control import (
 from palio.protocol.wire.parts import cut
 from palio.protocol.wire.refusals import RequestRefused
 from palio.routing.patterns.language import parse as parse_pattern
-from palio.routing.patterns.pattern import Pattern
+from palio.routing.patterns.pattern import Part, Pattern, leaves
 
 CREDIT_MAX = 1 << 30
 _CONGESTED = 1 << 40
@@ -58,14 +59,16 @@ class ClientSubscription:
     """One subscription of one client."""
 
     __slots__ = (
-        "durable", "id", "identity", "is_congested", "link", "pattern", "predicate", "shared",
-        "version",
+        "bytes", "durable", "id", "identity", "is_congested", "link", "pattern", "predicate",
+        "shared", "version",
     )  # fmt: skip
 
     def __init__(self, link: int, id: int, identity: Identity) -> None:
         self.link = link
         self.id = id
         self.identity = identity
+        self.bytes = 0
+        """Of its predicate or pattern, as they count (text_budget.py); a durable one's are its identity's."""
         self.predicate: Predicate | None = None
         self.pattern: Pattern | None = None
         """Either this or `predicate` is set."""
@@ -88,10 +91,11 @@ class ClientSubscriptions:
         home: HomeSubscriptions,
         output: Output,
         bounds: SubscriptionBounds,
+        budget: TextBudget,
     ) -> None:
         self._interests, self._local, self._store = interests, local, store
         self._home, self._output = home, output
-        self._bounds = bounds
+        self._bounds, self._budget = bounds, budget
         self._groups = LiveGroups()
         self._clients: dict[int, dict[int, ClientSubscription]] = {}  # by link and id
 
@@ -103,20 +107,38 @@ class ClientSubscriptions:
         self._clients[link] = {}
 
     def leave(self, link: int) -> Slices | None:
-        """Remove the client of a link. Subscriptions that others take part in end at once; returns the
-        slices that remove the rest, which get nothing any more."""
-        alone = []
-        for one in self._clients.pop(link).values():
-            if one.durable or one.shared is not None or one.pattern is not None:
-                self._remove(one)
-            else:
+        """Remove the client of a link. It takes no part in subscriptions of others from now on; returns
+        the slices that remove the filters, and the subscriptions of its own, which get nothing any more."""
+        own = list(self._clients.pop(link).values())
+        if not own:
+            return None
+        self._interests.flush()
+        alone: list[ClientSubscription] = []
+        vacated: list[LocalInterface] = []
+        for one in own:
+            if not one.durable and one.shared is None:
                 alone.append(one)
-        return self._remove_in_slices(alone) if alone else None
+                continue
+            interface = self._interests.vacate((link, one.id))
+            if interface is not None:
+                vacated.append(interface)
+            self._budget.remove(link, one.bytes)
+            if one.shared is not None:
+                self._groups.leave(one.shared)
+            if one.durable:
+                self._store.detach(Consumer(link, one.id))
+        return self._remove_in_slices(alone, vacated)
 
-    def _remove_in_slices(self, subscriptions: list[ClientSubscription]) -> Slices:
+    def _remove_in_slices(
+        self, subscriptions: list[ClientSubscription], vacated: list[LocalInterface]
+    ) -> Slices:
         for part in in_slices(subscriptions, _REMOVED_AT_ONCE):
             for one in part:
                 self._remove(one)
+            yield None
+        for some in in_slices(vacated, _REMOVED_AT_ONCE):
+            for interface in some:
+                self._interests.clear(interface)
             yield None
 
     # ---- requests
@@ -134,8 +156,9 @@ class ClientSubscriptions:
         if bool(request.pattern) == bool(request.predicate):
             raise PalioError("a subscription has a predicate or a pattern, and not both")
         one = ClientSubscription(link, request.id, identity)
+        check_subscription_name("group", request.group)
         if request.pattern:
-            self._watch(one, request)
+            yield from self._watch(one, request)
             return
         self._bounds.check_text(request.predicate)
         one.predicate = _parse_small(request.predicate) if identity.subscribes_anything else None
@@ -144,18 +167,27 @@ class ClientSubscriptions:
                 lambda: _permitted(request.predicate, identity, self._bounds.filters_max)
             )
             yield job
-            one.predicate = job.result()
+            one.predicate, one.bytes = job.result()
+        else:
+            one.bytes = sendable_bytes(one.predicate.filters)
         if request.durable:
+            one.bytes = 0
             yield from self._subscribe_durably(one, request, now_us)
         else:
+            self._budget.check(link, one.bytes)
             yield from self._subscribe_live(one, request)
 
-    def _watch(self, one: ClientSubscription, request: SubscribeRequest) -> None:
+    def _watch(self, one: ClientSubscription, request: SubscribeRequest) -> Slices:
         if request.durable or request.group or request.since is not None:
             raise PalioError("a pattern is watched while the client is there: no durable, no group")
-        one.pattern = parse_pattern(request.pattern)
-        check_watch(one.identity, one.pattern)
         credit, ends = positive(request.credit), _live_full(request.full) is Full.END
+        self._bounds.check_text(request.pattern, "the pattern")
+        job = BackgroundJob(
+            lambda: _watchable(request.pattern, one.identity, self._bounds.filters_max)
+        )
+        yield job
+        one.pattern, one.bytes = job.result()
+        self._budget.check(one.link, one.bytes)
         self._interests.watch(Watcher(one.link, one.id), one.pattern)
         self._local.add_watcher(one.link, one.id, credit, ends=ends)
         self._add(one)
@@ -279,8 +311,10 @@ class ClientSubscriptions:
 
     def _add(self, one: ClientSubscription) -> None:
         self._clients[one.link][one.id] = one
+        self._budget.add(one.link, one.bytes)
 
     def _remove(self, one: ClientSubscription) -> None:
+        self._budget.remove(one.link, one.bytes)
         if one.pattern is not None:
             self._interests.unwatch(Watcher(one.link, one.id))
             self._local.remove(one.link, one.id)
@@ -313,10 +347,23 @@ def _parse_small(text: str) -> Predicate | None:
         return None
 
 
-def _permitted(text: str, identity: Identity, filters_max: int) -> Predicate:
+def _permitted(text: str, identity: Identity, filters_max: int) -> tuple[Predicate, int]:
     predicate = parse(text, limit=filters_max)
+    size = sendable_bytes(predicate.filters)
     check_subscribe(identity, predicate)
-    return predicate
+    return predicate, size
+
+
+def _watchable(text: str, identity: Identity, filters_max: int) -> tuple[Pattern, int]:
+    pattern = parse_pattern(text)
+    filters = [f for leaf in leaves(pattern.node) if isinstance(leaf, Part) for f in leaf.predicate]
+    if len(filters) > filters_max:
+        raise LimitExceeded(
+            f"the pattern has {len(filters):,} filters in its parts; this broker takes {filters_max:,}"
+        )
+    size = sendable_bytes(filters)
+    check_watch(identity, pattern)
+    return pattern, size
 
 
 def positive(count: int) -> int:
