@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from palio.errors import PalioError
+from palio.net.broker import connections
 from palio.net.broker.clock import BrokerClock
 from palio.net.broker.server import Server, serving
 from palio.net.storage.sqlite import SqliteStore
@@ -214,20 +215,29 @@ def test_a_read_that_fails_ends_the_broker_too(tmp_path: Path, cores: Cores) -> 
     run(scene())
 
 
-def test_too_many_connections_are_refused(tmp_path: Path, cores: Cores) -> None:
+def test_much_that_waits_on_all_connections_ends_those_on_which_most_waits(
+    tmp_path: Path, cores: Cores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_CONGESTED_S", 0.05)
+    monkeypatch.setattr(connections, "_LOOK_S", 0.0)
+    text = '[limits]\nlink = "64 KiB"\nstuck = "16 MiB"\nunsent = "16 MiB"\n'
+    text += 'body = "1 MiB"\ncontrol = "1 MiB"\n'
+
     async def scene() -> None:
-        config = configured(tmp_path, "[limits]\nconnections = 2\n")
-        async with serving(config, cores) as server:
-            peers = [await Peer.at(server.endpoint) for _ in range(2)]
-            await until(lambda: server.host.connection_count == 2)
-            (bye,) = await (await Peer.at(server.endpoint)).rest()
-            assert bye == Bye(
-                "this broker has 2 connections; that is its limit", CloseCode.TOO_MANY_CONNECTIONS
-            )
-            await peers[0].close()
-            await until(lambda: server.host.connection_count == 1)
-            third = await Peer.at(server.endpoint)
-            third.say(Ping(3))
-            assert await third.next() == Pong(3)
+        async with serving(configured(tmp_path, text), cores) as server:
+            peers = [await Peer.at(server.endpoint) for _ in range(4)]
+            *slow, other = peers
+            for peer in slow:
+                peer._reader._transport.pause_reading()  # type: ignore[attr-defined]
+                peer.say(Credit(0, 12_000_000))
+            counts = server.host.counts
+            while not counts.closed_unsent:
+                other.say(Ping(0))
+                assert await other.next() == Pong(0)
+            await until(lambda: server.host.connection_count == 4 - counts.closed_unsent)
+            assert counts.closed_stuck == 0
+            assert len(core_calls(cores.last, "close")) == counts.closed_unsent
+            other.say(Ping(1))
+            assert await other.next() == Pong(1)
 
     run(scene())

@@ -12,6 +12,7 @@ import palio
 from palio.net import config as configuration
 from palio.net.config import Config, InvalidConfig, PostgresSettings, example, read
 from palio.net.endpoint import Endpoint
+from palio.protocol.broker.settings import ConnectionBounds, WaitingBounds
 from palio.protocol.durability.queues import Full
 
 HASH = hashlib.sha256(b"token").hexdigest()
@@ -129,8 +130,19 @@ def test_values_mean_what_they_say(tmp_path: Path) -> None:
         [limits]
         body = "1.5 MiB"
         header = "128 KiB"
+        connections = 100
+        strangers = 7
+        waiting_bytes = "8 MiB"
+        waiting_identity = "9 MiB"
+        waiting_total = "10 MiB"
+        held = "11 MiB"
+        held_total = "12 MiB"
+        unfinished = "32 MiB"
+        unsent = "65 MiB"
         [times]
         keepalive = 0.5
+        handshake = "3 s"
+        frame = 7
         dial = "2 min"
         [queues]
         full = "drop"
@@ -154,6 +166,10 @@ def test_values_mean_what_they_say(tmp_path: Path) -> None:
     assert (ann.subscribe, ann.publish, ann.admin) == (palio.parse("desk = 7"), None, True)
     assert settings.access.anonymous is None, "identities close the door"
     assert (settings.limits.body, settings.limits.header) == (3 << 19, 128 << 10)
+    mib = 1 << 20
+    assert settings.waiting == WaitingBounds(8 * mib, 9 * mib, 10 * mib, 11 * mib, 12 * mib)
+    assert settings.connections == ConnectionBounds(100, 80, 7, 3_000_000, 7_000_000, 32 * mib)
+    assert (config.limits.unsent_bytes, config.limits.closing) == (65 * mib, 7)
     assert (settings.keepalive_us, config.times.dial_us_max) == (500_000, 120_000_000)
     assert (settings.full, settings.bounds.retention_us) == (Full.DROP, 172_800_000_000)
 
@@ -175,6 +191,17 @@ MISTAKES = {
     LOCAL + "[limits]\nbody = -1": r"body: it must be a size",
     LOCAL + '[limits]\nbody = "5 GiB"': r"all parts together must be smaller than 4 GiB",
     LOCAL + "[limits]\nstuck = 5": r"stuck: it must be at least `link` and a whole frame",
+    LOCAL + "[limits]\nunsent = 5": r"unsent: it is for all connections, so it must not be smaller",
+    LOCAL + "[limits]\nunfinished = 5": r"unfinished: it must be at least a whole frame",
+    LOCAL + "[limits]\nwaiting_bytes = 5": r"waiting_bytes: it must be at least a whole message",
+    LOCAL + "[limits]\nheld = 5": r"held: it must be at least a whole message",
+    LOCAL + "[limits]\nwaiting_identity = 5": r"it must not be smaller than waiting_bytes",
+    LOCAL + "[limits]\nwaiting_total = 5": r"it must not be smaller than waiting_identity",
+    LOCAL + "[limits]\nheld_total = 5": r"it must not be smaller than held",
+    LOCAL + "[limits]\nstrangers = 0": r"strangers: 0 is too small; it must be at least 1",
+    LOCAL + "[limits]\nidentity_connections = 0": r"identity_connections: 0 is too small",
+    LOCAL + "[times]\nhandshake = 0": r"handshake: it must be at least 100 ms",
+    LOCAL + "[times]\nframe = 0": r"frame: it must be at least 100 ms",
     LOCAL + "[limits]\nconnections = true": r"it must be a whole number, not True",
     LOCAL + "[limits]\nconnections = 0": r"0 is too small; it must be at least 1",
     LOCAL + '[times]\nkeepalive = "soon"': r"it must be a duration: 30 \(seconds\)",

@@ -150,7 +150,7 @@ def test_a_link_with_little_room_takes_the_first_of_a_stream() -> None:
     origin.committed(ticket, exchange.now_us)
     neighbours = origin.parts.neighbours.links
     sent = [f for fs in origin.take().writes.values() for f in FrameReader().feed(b"".join(fs))]
-    waiting = list(FrameReader().feed(b"".join(neighbours._carrying["b"])))
+    waiting = list(FrameReader().feed(b"".join(neighbours._carrying["b"].frames)))
     numbers = [
         f.header.targets[0].number
         for f in [*sent, *waiting]

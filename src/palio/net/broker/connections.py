@@ -1,8 +1,9 @@
 """The open connections of a broker, by link number.
 
 Every connection that the host accepts gets the next number and keeps it until it is closed; no
-number is used twice. What always holds: the bytes that wait for one connection are bounded, because
-one that stays congested with more than `stuck_bytes` waiting is closed.
+number is used twice. What always holds: the bytes that wait to be sent are bounded. One connection that
+stays congested with more than `stuck_bytes` waiting is closed; when more than `unsent_bytes` wait on all
+congested ones, those with most are closed.
 """
 
 from __future__ import annotations
@@ -10,20 +11,28 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from palio.net.config.values import HostLimits
 from palio.net.listeners.listener import Dismissal, ServedConnection
 from palio.net.monitoring.counts import HostCounts
 from palio.net.monitoring.logs import log_event
 from palio.protocol.broker.effects import Close
 
+_LOOK_S = 0.1
+"""How often the bytes that wait on all congested connections are added up."""
+_CONGESTED_S = 1.0
+"""A connection that is congested for so long is slow."""
+
 
 class Connections:
     """`stop_s`: how long a connection that is closed may take to send its last bytes."""
 
-    def __init__(self, stuck_bytes: int, counts: HostCounts, stop_s: float) -> None:
-        self._stuck_bytes, self._counts, self._stop_s = stuck_bytes, counts, stop_s
+    def __init__(self, limits: HostLimits, counts: HostCounts, stop_s: float) -> None:
+        self._limits, self._counts, self._stop_s = limits, counts, stop_s
         self._open: dict[int, ServedConnection] = {}
         self._sockets: set[asyncio.Future[None]] = set()  # also of connections that are closing
         self._unread: set[int] = set()  # links that are not read for now
+        self._congested: dict[int, float] = {}  # since when
+        self._looked_s = 0.0  # when the unsent bytes of all were last added up
         self._last_link = 0
         self.is_reading_paused = False
 
@@ -56,12 +65,18 @@ class Connections:
             logging.WARNING, "connection refused",
             peer=connection.peer, code=why.code.value, reason=why.reason,
         )  # fmt: skip
-        connection.dismiss(why, self._stop_s)
+        if self._is_closing_much():
+            connection.abort()
+        else:
+            connection.dismiss(why, self._stop_s)
+
+    def _is_closing_much(self) -> bool:
+        """Sockets of refused or closed connections must not use up the descriptors."""
+        return len(self._sockets) - len(self._open) > self._limits.closing
 
     def remove(self, link: int, error: Exception | None) -> bool:
         """The socket is closed; tells whether the connection was still open for the host."""
-        connection = self._open.pop(link, None)
-        self._unread.discard(link)
+        connection = self._pop(link)
         if connection is None:
             return False
         reason = error or ""
@@ -70,8 +85,9 @@ class Connections:
 
     def close(self, link: int, close: Close) -> None:
         """Close a connection whose other end has been told why."""
-        connection = self._open.pop(link, None)
+        connection = self._pop(link)
         if connection is not None:
+            self._counts.closed[close.code] += 1
             log_event(
                 logging.INFO,
                 "connection closed",
@@ -80,13 +96,23 @@ class Connections:
                 code=close.code,
                 reason=close.reason,
             )
-            connection.finish(self._stop_s)
+            if self._is_closing_much():
+                connection.abort()
+            else:
+                connection.finish(self._stop_s)
+
+    def _pop(self, link: int) -> ServedConnection | None:
+        self._unread.discard(link)
+        self._congested.pop(link, None)
+        return self._open.pop(link, None)
 
     def dismiss_all(self, why: Dismissal) -> list[int]:
         """Close all connections, telling the other ends why. Returns their link numbers."""
         links = list(self._open)
         for link in links:
-            self._open.pop(link).dismiss(why, self._stop_s)
+            connection = self._pop(link)
+            if connection is not None:
+                connection.dismiss(why, self._stop_s)
         return links
 
     async def wait_closed(self) -> None:
@@ -109,16 +135,46 @@ class Connections:
         was_congested = connection.is_congested
         self._counts.writes += 1
         self._counts.bytes_out += connection.write(frames)
-        if not was_congested or connection.waiting_bytes <= self._stuck_bytes:
+        if not was_congested or connection.waiting_bytes <= self._limits.stuck_bytes:
             return True
-        del self._open[link]
         self._counts.closed_stuck += 1
+        self._cut(link, connection)
+        return False
+
+    def _cut(self, link: int, connection: ServedConnection) -> None:
         log_event(
             logging.WARNING, "connection closed: the other end does not read",
             link=link, peer=connection.peer, waiting_bytes=connection.waiting_bytes,
         )  # fmt: skip
+        self._pop(link)
         connection.abort()
-        return False
+
+    def set_congested(self, link: int, is_congested: bool) -> None:
+        if is_congested:
+            self._congested.setdefault(link, asyncio.get_running_loop().time())
+        else:
+            self._congested.pop(link, None)
+
+    def cut_unsent(self) -> list[int]:
+        """Close connections if too much waits to be sent on all congested ones: first those with most,
+        unless they are congested only now, as all receivers of a large message are. Gives their link
+        numbers."""
+        if not self._congested:
+            return []
+        now_s = asyncio.get_running_loop().time()
+        if now_s < self._looked_s + _LOOK_S:
+            return []
+        self._looked_s = now_s
+        waiting = {link: self._open[link].waiting_bytes for link in self._congested}
+        excess = sum(waiting.values()) - self._limits.unsent_bytes
+        closed = []
+        for link in sorted(waiting, key=lambda x: -waiting[x]):
+            if excess > 0 and now_s >= self._congested[link] + _CONGESTED_S:
+                excess -= waiting[link]
+                self._counts.closed_unsent += 1
+                self._cut(link, self._open[link])
+                closed.append(link)
+        return closed
 
     def set_reading(self, link: int, is_read: bool) -> None:
         """Read from a connection, or not for now: too much that came over it waits."""

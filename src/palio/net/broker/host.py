@@ -7,7 +7,7 @@
 The host calls the core for each event. Once in each turn of the event loop it takes the effects and
 carries them out (`_turn`).
 
-What always holds. Memory is bounded: connections close one that stays congested, and while too much
+What always holds. Memory is bounded: connections that stay congested are closed, and while too much
 waits for its commit, the host stops reading and tells the core. It calls `committed` only after the commit. A
 full disk, a database that is away or a lease that could not be renewed ends all connections and
 refuses new ones until that is over; nothing is dropped. Any other failure of the store or the core
@@ -61,7 +61,7 @@ class BrokerHost:
         self._core, self._store, self._clock = core, store, clock
         self._stop_s = times.stop_us_max / 1e6
         self._loop = asyncio.get_running_loop()
-        self._connections = Connections(limits.stuck_bytes, self.counts, self._stop_s)
+        self._connections = Connections(limits, self.counts, self._stop_s)
         self._commits = GroupCommit(store, self.counts, self)
         self._jobs = JobRunner(
             lambda job: self._call(lambda: core.finished(job, self._clock.now_us()))
@@ -102,9 +102,8 @@ class BrokerHost:
 
     def attach(self, connection: ServedConnection, certificate: str) -> int:
         """A connection is open; gives its link number, 0: it is refused."""
-        refusal = self._refusal(connection)
-        if refusal is not None:
-            self._connections.refuse(connection, refusal)
+        if not self.is_ready:
+            self._connections.refuse(connection, self.outages.current or _STOPPING)
             return 0
         link = self._connections.add(connection)
         now_us = self._clock.now_us()
@@ -112,15 +111,6 @@ class BrokerHost:
             lambda: self._core.open(link, now_us, certificate=certificate, dials=connection.dials)
         )
         return link
-
-    def _refusal(self, connection: ServedConnection) -> Dismissal | None:
-        if not self.is_ready:
-            return self.outages.current or _STOPPING
-        count = len(self._connections)
-        if connection.dials is None and count >= self.limits.connections:
-            reason = f"this broker has {count} connections; that is its limit"
-            return Dismissal(CloseCode.TOO_MANY_CONNECTIONS, reason)
-        return None
 
     def received(self, link: int, data: bytes) -> None:
         if link not in self._connections or self._is_stopping:
@@ -135,6 +125,7 @@ class BrokerHost:
 
     def congested(self, link: int, is_congested: bool) -> None:
         if link in self._connections:
+            self._connections.set_congested(link, is_congested)
             self._call(lambda: self._core.congest(link, is_congested, self._clock.now_us()))
 
     def detach(self, link: int, error: Exception | None) -> None:
@@ -182,6 +173,8 @@ class BrokerHost:
         for link, frames in effects.writes.items():
             if not self._connections.write(link, frames):
                 self._close_in_core(link)
+        for link in self._connections.cut_unsent():
+            self._close_in_core(link)
         for link, close in effects.closes:
             self._connections.close(link, close)
         if effects.commit is not None:

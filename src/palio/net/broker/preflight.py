@@ -32,7 +32,7 @@ def warnings(config: Config) -> Iterator[str]:
     """Sentences about what is allowed and probably a mistake, here and now."""
     yield from config.warnings()
     yield from exposure.warnings(config)
-    yield from descriptors.warnings(config.limits)
+    yield from descriptors.warnings(config.settings.connections)
 
 
 def check(config: Config) -> list[str]:

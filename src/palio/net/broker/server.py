@@ -59,7 +59,7 @@ class Server:
         self._config, self._random = config, random
         self._opened = opened
         self._dialling_tls = tls.dialling
-        limits = descriptors.bounded(config.limits)
+        limits = descriptors.bounded(config).limits
         self.host = BrokerHost(core, opened.store, clock, limits, config.times)
         if opened.lease is not None:
             loop = asyncio.get_running_loop()
@@ -163,7 +163,7 @@ async def serving(
     opened = await open_store(config, end)
     clock = clock or BrokerClock()
     try:
-        core = make(config, opened.store, clock.now_us())
+        core = make(descriptors.bounded(config), opened.store, clock.now_us())
         server = Server(config, tls, opened, core, clock, random or SystemRandom())
     except BaseException:
         opened.store.close()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
 
 from palio.errors import PalioError
 from palio.model.language import parse
@@ -21,7 +24,15 @@ from palio.net.config.values import (
 from palio.net.endpoint import Endpoint
 from palio.protocol.broker.access import Access, Identity
 from palio.protocol.broker.disclosure import Disclosure
-from palio.protocol.broker.settings import ROUTINGS, Neighbour, Settings, SubscriptionBounds
+from palio.protocol.broker.settings import (
+    ROUTINGS,
+    WAITING_OVERHEAD,
+    ConnectionBounds,
+    Neighbour,
+    Settings,
+    SubscriptionBounds,
+    WaitingBounds,
+)
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.queues import Full
 from palio.protocol.policies.broker_record import FILTERS_MAX, WEIGHT_MAX, WEIGHT_MIN
@@ -33,6 +44,8 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SECOND = 1_000_000
 _LEASE_US_MIN = _SECOND // 2
 _USUAL = Settings("broker", Access())
+_FRAMES_MIN = 4
+"""So many of the largest frames may be unfinished by default."""
 
 
 def read(path: Path) -> Config:
@@ -48,9 +61,9 @@ def read(path: Path) -> Config:
     broker.finish()
     tls = _tls(top)
     known, addresses = _neighbours(top, name, shared, tls is not None)
-    frame_limits, host_limits, subscriptions, waiting = _limits(top)
+    limits = _limits(top)
     full, bounds = _durability(top)
-    keepalive_us, skew_us, times = _times(top)
+    keepalive_us, skew_us, handshake_us, frame_us, times = _times(top)
     access, quench = _access(top, listen, tls)
     settings = Settings(
         name=name,
@@ -59,18 +72,22 @@ def read(path: Path) -> Config:
         neighbours=known,
         routing=routing,
         advertisements=advertisements,
-        limits=frame_limits,
+        limits=limits.frames,
         keepalive_us=keepalive_us,
         skew_us=skew_us,
-        waiting_max=waiting,
-        subscriptions=subscriptions,
+        waiting_max=limits.waiting_max,
+        waiting=limits.waiting,
+        connections=msgspec.structs.replace(
+            limits.connections, handshake_us=handshake_us, frame_us=frame_us
+        ),
+        subscriptions=limits.subscriptions,
         full=full,
         bounds=bounds,
     )
     metrics, storage = _metrics(top, listen), _storage(top)
     top.finish()
     return Config(
-        path, listen, data, settings, addresses, tls, host_limits, times, metrics, storage
+        path, listen, data, settings, addresses, tls, limits.host, times, metrics, storage
     )
 
 
@@ -198,7 +215,18 @@ def _predicate(section: Section, key: str, default: str | None) -> Predicate | N
         section.wrong(key, f"{error}")
 
 
-def _limits(top: Section) -> tuple[Limits, HostLimits, SubscriptionBounds, int]:
+class _Limits(NamedTuple):
+    """What [limits] says, for whom it concerns."""
+
+    frames: Limits
+    host: HostLimits
+    connections: ConnectionBounds
+    subscriptions: SubscriptionBounds
+    waiting_max: int
+    waiting: WaitingBounds
+
+
+def _limits(top: Section) -> _Limits:
     section, usual = top.section("limits"), _USUAL.limits
     section.renamed("word", "control")
     frames = Limits(
@@ -207,11 +235,13 @@ def _limits(top: Section) -> tuple[Limits, HostLimits, SubscriptionBounds, int]:
         attributes=section.size("attributes", usual.attributes),
         body=section.size("body", usual.body),
     )
+    connections = _connection_bounds(section, frames)
     host = HostLimits(
-        connections=section.count("connections", 10_000),
+        closing=connections.strangers_max,
         congested_bytes=section.size("link", 1 << 20),
         stuck_bytes=section.size("stuck", 64 << 20),
         uncommitted_bytes=section.size("uncommitted", 64 << 20),
+        unsent_bytes=section.size("unsent", 1 << 30),
     )
     subscriptions = SubscriptionBounds(
         subscriptions_max=section.count("subscriptions", _USUAL.subscriptions.subscriptions_max),
@@ -220,7 +250,8 @@ def _limits(top: Section) -> tuple[Limits, HostLimits, SubscriptionBounds, int]:
         predicates_bytes_max=section.size("predicates", _USUAL.subscriptions.predicates_bytes_max),
         advertisements_max=section.count("advertisements", _USUAL.subscriptions.advertisements_max),
     )
-    waiting = section.count("waiting", _USUAL.waiting_max)
+    waiting_max = section.count("waiting", _USUAL.waiting_max)
+    waiting = _waiting_bounds(section, frames)
     section.finish()
     if frames.header < usual.header:
         section.wrong(
@@ -243,7 +274,50 @@ def _limits(top: Section) -> tuple[Limits, HostLimits, SubscriptionBounds, int]:
             "stuck",
             "it must be at least `link` and a whole frame together, or the largest frames never pass",
         )
-    return frames, host, subscriptions, waiting
+    if host.unsent_bytes < host.stuck_bytes:
+        section.wrong("unsent", "it is for all connections, so it must not be smaller than stuck")
+    return _Limits(frames, host, connections, subscriptions, waiting_max, waiting)
+
+
+def _connection_bounds(section: Section, frames: Limits) -> ConnectionBounds:
+    usual = _USUAL.connections
+    clients_max = section.count("connections", usual.clients_max)
+    found = ConnectionBounds(
+        clients_max=clients_max,
+        identity_max=section.count("identity_connections", -(-clients_max * 4 // 5)),
+        strangers_max=section.count("strangers", usual.strangers_max),
+        unfinished_bytes=section.size(
+            "unfinished", max(usual.unfinished_bytes, _FRAMES_MIN * frames.frame)
+        ),
+    )
+    if found.unfinished_bytes < frames.frame:
+        section.wrong("unfinished", "it must be at least a whole frame, or none ever arrives")
+    return found
+
+
+def _waiting_bounds(section: Section, frames: Limits) -> WaitingBounds:
+    usual, message = _USUAL.waiting, frames.message + WAITING_OVERHEAD
+    queue_bytes = section.size("waiting_bytes", max(usual.queue_bytes, message))
+    identity_bytes = section.size("waiting_identity", max(usual.identity_bytes, queue_bytes))
+    held_bytes = section.size("held", usual.held_bytes + max(0, frames.body - _USUAL.limits.body))
+    found = WaitingBounds(
+        queue_bytes=queue_bytes,
+        identity_bytes=identity_bytes,
+        total_bytes=section.size("waiting_total", max(usual.total_bytes, identity_bytes)),
+        held_bytes=held_bytes,
+        held_total_bytes=section.size("held_total", max(usual.held_total_bytes, held_bytes)),
+    )
+    for key, size in (("waiting_bytes", found.queue_bytes), ("held", found.held_bytes)):
+        if size < message:
+            section.wrong(key, "it must be at least a whole message, or the largest never wait")
+    for key, size, of_one, smaller in (
+        ("waiting_identity", found.identity_bytes, found.queue_bytes, "waiting_bytes"),
+        ("waiting_total", found.total_bytes, found.identity_bytes, "waiting_identity"),
+        ("held_total", found.held_total_bytes, found.held_bytes, "held"),
+    ):
+        if size < of_one:
+            section.wrong(key, f"it must not be smaller than {smaller}")
+    return found
 
 
 def _durability(top: Section) -> tuple[Full, Bounds]:
@@ -268,10 +342,12 @@ def _durability(top: Section) -> tuple[Full, Bounds]:
     return Full(full), bounds
 
 
-def _times(top: Section) -> tuple[int, int, Times]:
-    section = top.section("times")
+def _times(top: Section) -> tuple[int, int, int, int, Times]:
+    section, usual = top.section("times"), _USUAL.connections
     keepalive_us = section.duration_us("keepalive", _USUAL.keepalive_us)
     skew_us = section.duration_us("skew", _USUAL.skew_us)
+    handshake_us = section.duration_us("handshake", usual.handshake_us)
+    frame_us = section.duration_us("frame", usual.frame_us)
     found = Times(
         dial_us_max=section.duration_us("dial", 5 * _SECOND),
         redial_us_min=section.duration_us("redial", _SECOND // 5),
@@ -283,7 +359,10 @@ def _times(top: Section) -> tuple[int, int, Times]:
         section.wrong("keepalive", "it must be at least 10 ms")
     if not 0 < found.redial_us_min <= found.redial_us_max:
         section.wrong("redial_max", "it must not be shorter than redial, and redial not zero")
-    return keepalive_us, skew_us, found
+    for key, time_us in (("handshake", handshake_us), ("frame", frame_us)):
+        if time_us < _SECOND // 10:
+            section.wrong(key, "it must be at least 100 ms")
+    return keepalive_us, skew_us, handshake_us, frame_us, found
 
 
 def _metrics(top: Section, listen: Endpoint) -> Endpoint | None:

@@ -32,15 +32,18 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class HostLimits:
-    """Bounds on connections and on memory."""
+    """Bounds on sockets and on memory."""
 
-    connections: int
+    closing: int
+    """The most sockets that are closed and still send their last bytes; others are closed at once."""
     congested_bytes: int
     """A connection on which more bytes wait to be sent is congested."""
     stuck_bytes: int
     """A congested connection on which more bytes wait to be sent is closed."""
     uncommitted_bytes: int
     """While more bytes wait for their commit, the host reads from no connection."""
+    unsent_bytes: int
+    """When more bytes wait to be sent on all congested connections, the largest are closed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,8 @@ class ServedConnection(Protocol):
         ...
 
     def write(self, frames: list[bytes]) -> int:
-        """Send whole native frames; gives the number of bytes that went to the socket."""
+        """Send whole native frames, some in several pieces; gives the number of bytes that went to the
+        socket. Pieces may be shared with other connections."""
         ...
 
     def pause_reading(self) -> None: ...

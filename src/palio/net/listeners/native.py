@@ -22,6 +22,8 @@ from palio.protocol.wire.parts import cut
 
 _BACKLOG = 1024
 _LINGER_S = 0.25
+_LARGE_BYTES = 16 << 10
+"""A piece of so many bytes is written as it is; smaller ones are joined."""
 
 
 class NativeListener:
@@ -114,9 +116,12 @@ class NativeConnection(asyncio.Protocol):
     def write(self, frames: list[bytes]) -> int:
         if self._transport is None or self._is_finishing or self._transport.is_closing():
             return 0
-        data = frames[0] if len(frames) == 1 else b"".join(frames)
-        self._transport.write(data)
-        return len(data)
+        size = sum(map(len, frames))
+        if size < _LARGE_BYTES:
+            self._transport.write(frames[0] if len(frames) == 1 else b"".join(frames))
+        else:  # a large piece may wait on many connections: it is not copied
+            self._transport.writelines(_joined(frames))
+        return size
 
     def pause_reading(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
@@ -162,6 +167,23 @@ def listening_refused(endpoint: Endpoint, error: OSError, setting: str) -> Palio
     return PalioError(
         f"the broker cannot listen on {endpoint}: {_why(error)}; choose another address ({setting})"
     )
+
+
+def _joined(pieces: list[bytes]) -> list[bytes]:
+    """The same bytes: large pieces as they are, and what is between them in one."""
+    found: list[bytes] = []
+    small: list[bytes] = []
+    for piece in pieces:
+        if len(piece) < _LARGE_BYTES:
+            small.append(piece)
+            continue
+        if small:
+            found.append(b"".join(small))
+            small = []
+        found.append(piece)
+    if small:
+        found.append(b"".join(small))
+    return found
 
 
 def _cancel(timers: list[asyncio.TimerHandle]) -> None:

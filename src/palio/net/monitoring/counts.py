@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,9 +40,13 @@ class HostCounts:
     dialled: int = 0
     dial_failures: int = 0
     refused: int = 0
-    """Connections over the limit, or while the store was full."""
+    """Connections while the broker took none: it stopped, or its store was full."""
     closed_stuck: int = 0
     """Connections closed because the other end did not read."""
+    closed_unsent: int = 0
+    """Connections closed because too much waited to be sent on all together."""
+    closed: Counter[str] = field(default_factory=Counter)
+    """Connections that the core closed, by the code."""
     bytes_in: int = 0
     bytes_out: int = 0
     turns: int = 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlia
 from palio.errors import MissingSoftware
 from palio.net.monitoring.counts import BUCKETS_S, Durations, HostCounts
 from palio.protocol.broker.snapshot import DurableCounters, LiveCounters, Snapshot
+from palio.protocol.wire.codes import CloseCode
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -27,8 +28,9 @@ _HOST: Final[_Names] = {
     "accepted": ("connections_accepted", "Connections from others"),
     "dialled": ("connections_dialled", "Connections to neighbours"),
     "dial_failures": ("dial_failures", "Attempts to reach a neighbour that failed"),
-    "refused": ("connections_refused", "Connections over the limit or while the disk was full"),
+    "refused": ("connections_refused", "Connections refused while the broker took none"),
     "closed_stuck": ("connections_stuck", "Connections closed because the other end did not read"),
+    "closed_unsent": ("connections_unsent", "Connections closed: too much waited on all together"),
     "bytes_in": ("received_bytes", "Bytes from all connections"),
     "bytes_out": ("sent_bytes", "Bytes to all connections"),
     "turns": ("turns", "Turns of the event loop that did something"),
@@ -46,6 +48,7 @@ _LIVE: Final[_Names] = {
     "dropped": ("dropped", "Live messages dropped: no room at a neighbour, or not readable"),
     "misread": ("misread", "Messages that two readers of this broker read differently: a bug"),
     "delivered": ("delivered", "Live messages delivered to clients"),
+    "carry_refused": ("carry_refused", "Durable messages refused: no room at a neighbour; resent later"),
     "delivery_dropped": ("delivered_dropped", "Live messages dropped: a client was too slow"),
     "subscriptions_ended": ("subscriptions_ended", "Live subscriptions ended: a client was too slow"),
 }  # fmt: skip
@@ -64,6 +67,14 @@ _DURABLE: Final[_Names] = {
 }
 _GAUGES: Final[_Names] = {
     "clients": ("clients", "Clients that are connected"),
+    "strangers": ("strangers", "Connections whose handshake is not complete"),
+    "unfinished_bytes": ("unfinished_bytes", "Bytes of frames that are not complete"),
+    "waiting_bytes": ("waiting_bytes", "Bytes of live messages that wait for clients"),
+    "neighbour_waiting_bytes": (
+        "neighbour_waiting_bytes",
+        "Bytes of messages that wait for neighbours",
+    ),
+    "held_bytes": ("held_bytes", "Bytes of durable messages that wait for room in the store"),
     "neighbours": ("neighbours", "Neighbours that are linked"),
     "subscriptions": (
         "subscriptions",
@@ -132,6 +143,10 @@ class Metrics:
 
 def host_measures(host: MeasuredHost) -> Iterator[Measure]:
     yield from _counters(host.counts, _HOST)
+    text = "Connections that the broker closed, by the reason"
+    for reason in CloseCode:
+        count = host.counts.closed[reason]
+        yield Measure("connections_closed", "counter", text, {"reason": reason.value}, count)
     for name, text, value in (
         ("connections", "Connections that are open", host.connection_count),
         ("uncommitted_bytes", "Bytes that wait for their commit", host.uncommitted_bytes),
@@ -151,6 +166,9 @@ def core_measures(snapshot: Snapshot) -> Iterator[Measure]:
     text = "Durable messages that wait for another broker"
     for broker, count in snapshot.streams.items():
         yield Measure("backlog_messages", "gauge", text, {"destination": broker}, count)
+    text = "Live messages that waited for clients and were dropped, by the bound that was reached"
+    for bound, count in snapshot.overflows.items():
+        yield Measure("waiting_dropped", "counter", text, {"bound": bound}, count)
     text = "Live messages that the routing policy dropped"
     for reason, count in snapshot.misrouted.items():
         yield Measure("misrouted", "counter", text, {"reason": reason}, count)
@@ -208,10 +226,9 @@ def _histogram(durations: Durations, broker: str) -> Metric:
 
 
 # Every field of these has a metric.
-assert set(_HOST) == set(HostCounts.__slots__) - {"commits"}
+assert set(_HOST) == set(HostCounts.__slots__) - {"commits", "closed"}
 assert set(_LIVE) == set(LiveCounters.__struct_fields__)
 assert set(_DURABLE) == set(DurableCounters.__struct_fields__)
 # Every field of a snapshot has one too; `connections` of the host tells what `links` does.
-assert {"live", "durable", "links", "queues", "streams", "misrouted", *_GAUGES} == set(
-    Snapshot.__struct_fields__
-)
+_LABELLED = ("queues", "streams", "overflows", "misrouted")
+assert {"live", "durable", "links", *_LABELLED, *_GAUGES} == set(Snapshot.__struct_fields__)

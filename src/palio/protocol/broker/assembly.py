@@ -14,6 +14,7 @@ from palio.protocol.broker.durable import HomeSubscriptions
 from palio.protocol.broker.effects import Output
 from palio.protocol.broker.explain import Explaining
 from palio.protocol.broker.flooding import Flooding, keep_facts
+from palio.protocol.broker.held import HeldMessages
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.links import Links
 from palio.protocol.broker.local import LocalDelivery
@@ -29,6 +30,7 @@ from palio.protocol.broker.settings import Settings
 from palio.protocol.broker.snapshot import DurableCounters, LiveCounters, Snapshot
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.broker.text_budget import TextBudget
+from palio.protocol.broker.waiting import Overflow, WaitingMessages
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.storage import Store
 from palio.protocol.interfaces import kind_of
@@ -77,13 +79,17 @@ class Parts:
                 duplicates=self.data_path.dedup.duplicates,
                 dropped=traffic.dropped,
                 misread=traffic.misread,
+                carry_refused=self.neighbours.links.refused,
                 delivered=delivery.delivered,
-                delivery_dropped=delivery.dropped,
+                delivery_dropped=self.local.waiting.dropped.total(),
                 subscriptions_ended=delivery.ended,
             ),
             durable=DurableCounters(**{name: getattr(stored.counters, name) for name in names}),
             links=len(self.links),
             clients=len(self.clients),
+            waiting_bytes=self.local.waiting.bytes,
+            neighbour_waiting_bytes=self.neighbours.links.waiting_bytes,
+            held_bytes=self.data_path.held.bytes,
             neighbours=len(self.neighbours.links),
             subscriptions=len(list(self.subscriptions)),
             topology_version=self.view.database.version,
@@ -92,6 +98,7 @@ class Parts:
             journal_bytes=stored.bytes,
             queues=stored.queues,
             streams=stored.backlogs,
+            overflows={bound.value: self.local.waiting.dropped[bound] for bound in Overflow},
             misrouted=dict(self.view.policy.dropped),
             table_filters=len(self.table),
             table_version=self.table.version,
@@ -112,11 +119,12 @@ def assemble(
     database = LinkStateDatabase(name, epoch, now_us)
     # messages
     messages = MessageStore(store, name, epoch, now_us, settings.bounds)
-    local = LocalDelivery(table, output, settings.waiting_max)
+    waiting = WaitingMessages(settings.waiting_max, settings.waiting)
+    local = LocalDelivery(table, output, links, waiting)
     neighbour_links = NeighbourLinks(settings, links, output)
     data_path = DataPath(
         table, local, messages, policy, neighbour_links, port, links, output,
-        settings.held_max, settings.skew_us,
+        HeldMessages(settings.held_max, settings.waiting), settings.skew_us,
     )  # fmt: skip
     carrying = Carrier(name, messages, unicast, neighbour_links, links, output)
     # interests
@@ -142,8 +150,8 @@ def assemble(
     quenching = Quenching(router, table, database, output, settings.quench)
     operations = Operations(explaining, quenching, database, flooding, output)
     clients = Clients(
-        settings.access, links, interests, subscriptions, operations, output, work,
-        settings.subscriptions,
+        settings.access, settings.connections, links, interests, subscriptions, operations, output,
+        work, settings.subscriptions,
     )  # fmt: skip
     neighbours = NeighbourMessages(neighbour_links, flooding, interests, explaining)
     return Parts(

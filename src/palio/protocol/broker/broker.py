@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from palio.errors import InvalidFile, PalioError
 from palio.protocol.broker.access import Access
 from palio.protocol.broker.assembly import assemble
@@ -26,12 +28,14 @@ from palio.protocol.broker.durable import Consumer
 from palio.protocol.broker.effects import BackgroundJob, Effects
 from palio.protocol.broker.failure import BrokerFailed
 from palio.protocol.broker.handshakes import Handshakes
+from palio.protocol.broker.link_guard import LinkGuard
 from palio.protocol.broker.links import Link, close_code
 from palio.protocol.broker.router_port import occurrence_frames
 from palio.protocol.broker.scheduler import COSTS, TURN_UNITS, Item, Slices, TurnScheduler
 from palio.protocol.broker.settings import Settings
 from palio.protocol.broker.snapshot import Snapshot
 from palio.protocol.broker.table_upkeep import TableUpkeep
+from palio.protocol.broker.waiting import Overflow
 from palio.protocol.durability.storage import Store
 from palio.protocol.wire.batch import MessageBatch
 from palio.protocol.wire.codes import EndCode
@@ -75,6 +79,10 @@ class Broker:
             self.parts.messages, self._output, random,
         )  # fmt: skip
         self._scheduler = TurnScheduler(self._process, defers=defers)
+        self._guard = LinkGuard(
+            self._links, self._output, self._scheduler.backlogs, settings.connections,
+            settings.keepalive_us,
+        )  # fmt: skip
         self._commit: int | None = None  # under way
         self._upkeep = TableUpkeep(self.parts.table, defers=defers)
         self.parts.data_path.now_us = now_us
@@ -95,6 +103,8 @@ class Broker:
         self._links.open[link] = made
         if dials is not None:
             self._handshakes.dial(made, dials)
+        else:
+            self._guard.opened(made, now_us)
 
     def receive(self, link: int, data: bytes, now_us: int) -> None:
         """Process bytes from a connection."""
@@ -119,6 +129,8 @@ class Broker:
             self._settle()
         if link in self._scheduler.backlogs:
             self._scheduler.arrived(link, len(data))
+        if found.reader.waiting or link in self._guard.watched:
+            self._guard.received(found, len(data), now_us)
 
     def close(self, link: int, now_us: int) -> None:
         """A connection is lost."""
@@ -143,25 +155,16 @@ class Broker:
     def pause(self, now_us: int) -> None:
         """The host reads from nobody until `resume`: nobody counts as silent meanwhile."""
         self._at(now_us)
-        self._links.pause(now_us)
+        self._guard.pause(now_us)
 
     def resume(self, now_us: int) -> None:
         self._at(now_us)
-        self._links.resume(now_us)
+        self._guard.resume(now_us)
 
     def wake(self, now_us: int) -> None:
         """Do what is due; the host calls this at `deadline_us`."""
         self._at(now_us)
-        keepalive_us, is_listening = self.settings.keepalive_us, self._links.paused_us is None
-        for link in self._links:
-            if link.number in self._scheduler.backlogs:  # it may not be read, so it is not silent
-                link.heard_us = now_us
-            elif is_listening and now_us - link.heard_us >= 3 * keepalive_us:
-                reason = f"nothing was heard for {3 * keepalive_us / 1e6:g} s"
-                self._links.close(link, CloseCode.SILENT, reason)
-            elif now_us - max(link.heard_us, link.pinged_us) >= keepalive_us:
-                link.pinged_us = now_us
-                self._output.say(link.number, Ping(0))
+        self._guard.wake(now_us)
         self.parts.interests.tick(now_us)
         self.parts.view.database.wake(now_us)
         self.parts.messages.wake(now_us)
@@ -195,6 +198,8 @@ class Broker:
         view = parts.view
         if parts.work.new:
             self._settle()
+        if parts.local.deferred:
+            parts.local.send_deferred()
         while self._scheduler.turn and self._scheduler.work():
             self._settle()
         parts.data_path.flush()
@@ -224,17 +229,21 @@ class Broker:
         self._scheduler.budget = TURN_UNITS
         if self._scheduler.turn or self._scheduler.jobs or self._scheduler.reading:
             self._scheduler.add_to(effects)
+        if parts.local.sent:
+            parts.local.end_turn()
+        if parts.local.deferred or ready.has_more:
+            effects.has_more = True
         return effects
 
     @property
     def deadline_us(self) -> int:
         """When to call `wake` at the latest."""
-        parts, keepalive_us = self.parts, self.settings.keepalive_us
-        silent = [max(x.heard_us, x.pinged_us) + keepalive_us for x in self._links]
+        parts = self.parts
         others = (parts.interests.due_us, parts.view.database.deadline_us,
                   parts.messages.deadline_us, parts.operations.deadline_us)  # fmt: skip
         known = [at for at in others if at is not None]
-        return min([*silent, *known], default=self.now_us + keepalive_us)
+        default_us = self.now_us + self.settings.keepalive_us
+        return min([*self._guard.deadlines_us, *known], default=default_us)
 
     def is_linked(self, neighbour: str) -> bool:
         """Whether there is a link to this neighbour."""
@@ -242,14 +251,18 @@ class Broker:
 
     def snapshot(self) -> Snapshot:
         """Counters and gauges for operators."""
-        return self.parts.snapshot()
+        strangers, unfinished_bytes = self._guard.strangers, self._guard.unfinished_bytes
+        return msgspec.structs.replace(
+            self.parts.snapshot(), strangers=strangers, unfinished_bytes=unfinished_bytes
+        )
 
     def _at(self, now_us: int) -> None:
-        """Advance the clock; after a pause of this process, extend each link's silence deadline."""
-        missed_us = now_us - self.now_us
+        """Advance the clock. While there are links the host calls once a keepalive at least: if it did
+        not, this process was paused, and the rest of that time is no silence of the other ends."""
+        missed_us = now_us - self.now_us - self.settings.keepalive_us
         self.now_us = self.parts.data_path.now_us = now_us
-        if missed_us > self.settings.keepalive_us:
-            self._links.listen_from(now_us, missed_us)
+        if missed_us > 0:
+            self._guard.listen_from(now_us, missed_us)
 
     # ---- results of the parts
 
@@ -294,8 +307,7 @@ class Broker:
         """Subscriptions for which too much waited are over."""
         parts = self.parts
         while parts.local.overflowed:
-            one = parts.local.overflowed.pop()
-            reason = f"more than {self.settings.waiting_max} messages waited for this subscription"
+            one, reason = parts.local.overflowed.pop()
             parts.subscriptions.end(one.link, one.id, EndCode.FULL, reason)
 
     def _tell_router_news(self) -> None:
@@ -309,11 +321,12 @@ class Broker:
         for watcher, assembled in occurrences:
             frames = occurrence_frames(watcher, assembled)
             if frames is None:
-                self.parts.local.counts.dropped += 1
+                self.parts.local.waiting.dropped[Overflow.BYTES] += 1
             else:
                 self.parts.local.occur(watcher.link, watcher.id, frames)
 
     def _detach(self, link: Link) -> None:
+        self._guard.forget(link)
         if link.number in self._scheduler.backlogs:
             self._scheduler.drop(link)
         if link.neighbour:

@@ -23,7 +23,7 @@ from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.links import Link, Links
 from palio.protocol.broker.operations import OperationRequest, Operations
 from palio.protocol.broker.scheduler import Slices, WorkList
-from palio.protocol.broker.settings import SubscriptionBounds
+from palio.protocol.broker.settings import ConnectionBounds, SubscriptionBounds
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.interfaces import Advertiser
 from palio.protocol.wire.codes import RefusalCode
@@ -39,7 +39,7 @@ from palio.protocol.wire.control import (
     UnsubscribeRequest,
 )
 from palio.protocol.wire.frames import BrokenFrame
-from palio.protocol.wire.handshake import check_client
+from palio.protocol.wire.handshake import TooManyConnections, check_client
 from palio.protocol.wire.publishers import publisher_key
 from palio.protocol.wire.refusals import RequestRefused, refused
 
@@ -50,6 +50,7 @@ class Clients:
     def __init__(
         self,
         access: Access,
+        connections: ConnectionBounds,
         links: Links,
         interests: Interests,
         subscriptions: ClientSubscriptions,
@@ -59,6 +60,7 @@ class Clients:
         bounds: SubscriptionBounds,
     ) -> None:
         self._access = access
+        self._connections = connections
         self._links = links
         self._interests = interests
         self._subscriptions = subscriptions
@@ -68,7 +70,8 @@ class Clients:
         self._bounds = bounds
         self._clients: dict[int, Link] = {}
         self._advertised: dict[int, dict[int, Advertisement]] = {}
-        self._restricted: dict[str, int] = {}  # how many clients have an identity with a grant
+        self._connected: dict[str, int] = {}  # how many clients have an identity
+        self._restricted: dict[str, int] = {}  # the same of identities with a grant
 
     def __len__(self) -> int:
         return len(self._clients)
@@ -80,17 +83,33 @@ class Clients:
         cannot be identified."""
         check_client(hello)
         identity = self._access.identify(hello.token, link.certificate)
-        link.publisher = publisher_key(identity.name, hello.name, hello.session)
-        known = self._links.publishers.get(link.publisher)
-        if known is not None:
+        publisher = publisher_key(identity.name, hello.name, hello.session)
+        known = self._links.publishers.get(publisher)
+        if known is None:
+            self._check_room(identity.name)
+        else:
             self.leave(known)
             reason = f"client {hello.name!r} has a newer connection"
             self._links.close(known, CloseCode.REPLACED, reason)
+        link.publisher = publisher
         self._identify(link, identity)
         self._links.name_publisher(link)
         self._clients[link.number] = link
+        self._connected[identity.name] = self._connected.get(identity.name, 0) + 1
         self._subscriptions.join(link.number)
         return known is not None
+
+    def _check_room(self, identity: str) -> None:
+        """Raise TooManyConnections if there is no place for another client of this identity."""
+        if len(self._clients) >= self._connections.clients_max:
+            raise TooManyConnections(
+                f"this broker has {len(self._clients)} connections; that is its limit"
+            )
+        count = self._connected.get(identity, 0)
+        if count >= self._connections.identity_max:
+            raise TooManyConnections(
+                f"identity {identity!r} has {count} connections here; that is its limit"
+            )
 
     def leave(self, link: Link) -> bool:
         """Remove a client. False: it was removed before, or another link has taken its name."""
@@ -102,8 +121,16 @@ class Clients:
         if self._advertised.pop(link.number, None):
             self._interests.unadvertise(Advertiser(link.number), ())
         self._forget_identity(link)
+        self._disconnect(link)
         self._operations.leave(link)
         return self._links.forget_publisher(link)
+
+    def _disconnect(self, link: Link) -> None:
+        assert link.identity is not None
+        name = link.identity.name
+        self._connected[name] -= 1
+        if not self._connected[name]:
+            del self._connected[name]
 
     def _identify(self, link: Link, identity: Identity) -> None:
         """Set the identity. The interest table holds its grant to publish while it is connected."""

@@ -77,13 +77,13 @@ class DataPath:
         port: RouterPort,
         links: Links,
         output: Output,
-        held_max: int,
+        held: HeldMessages,
         skew_us: int,
     ) -> None:
         self.counts = TrafficCounts()
         self._admission = Admission(table, links, output, self.counts, skew_us)
         self.dedup = DedupWindow()
-        self.held = HeldMessages(held_max)
+        self.held = held
         self._table, self._local, self._store = table, local, store
         self._policy, self._neighbours, self._port = policy, neighbours, port
         self._links, self._output = links, output
@@ -250,7 +250,7 @@ class DataPath:
         begin = 0
         for publisher, end in batch.publisher_ends():
             own = batch.slice(begin, end)
-            if publisher in self.held.batches:  # keep the order behind the held ones
+            if publisher in self.held:  # keep the order behind the held ones
                 self._hold(publisher, own)
             elif publisher not in self.held.refused:
                 self._store_some(publisher, own, matches.slice(begin, end))
@@ -270,10 +270,10 @@ class DataPath:
             self._hold(publisher, batch.slice(taken, batch.count))
 
     def _hold(self, publisher: str, batch: MessageBatch) -> None:
-        """Hold messages until there is room. Disconnect a client that exceeds `held_max`."""
-        if not self.held.add(publisher, batch):
-            self.held.refuse(publisher)
-            link = self._links.publishers.get(publisher)
+        """Hold messages until there is room. Disconnect clients of which too much is held."""
+        for name in self.held.add(publisher, batch):
+            self.held.refuse(name)
+            link = self._links.publishers.get(name)
             if link is not None:
                 reason = "too many durable messages that are not acknowledged"
                 self._links.close(link, CloseCode.OVERLOAD, reason)

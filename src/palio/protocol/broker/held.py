@@ -1,28 +1,77 @@
-"""Durable messages that wait because the message store has no room for them."""
+"""Durable messages that wait because the message store has no room for them, bounded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from palio.protocol.broker.settings import WaitingBounds
 from palio.protocol.wire.batch import MessageBatch
 
 
+class _Publisher:
+    """What is held of one publisher."""
+
+    __slots__ = ("batches", "bytes", "count")
+
+    def __init__(self) -> None:
+        self.batches: list[MessageBatch] = []
+        self.count = 0
+        self.bytes = 0
+
+
 class HeldMessages:
-    """Durable messages that wait for room in the store, by publisher."""
+    """Durable messages that wait for room in the store, by publisher. `messages_max`: the most of one
+    publisher."""
 
-    def __init__(self, held_max: int) -> None:
-        self.held_max = held_max
-        """The most messages of one publisher."""
-        self.batches: dict[str, list[MessageBatch]] = {}
+    def __init__(self, messages_max: int, bounds: WaitingBounds) -> None:
+        self.bytes = 0
+        """Of all publishers."""
+        self._messages_max, self._bounds = messages_max, bounds
+        self._publishers: dict[str, _Publisher] = {}
         self.refused: set[str] = set()
-        """Publishers over `held_max`. Discard their later messages too: storing n+1 would mark n
-        as stored."""
+        """Publishers with too many messages. Discard their later messages too: storing n+1 would mark
+        n as stored."""
 
-    def add(self, publisher: str, batch: MessageBatch) -> bool:
-        """Hold a batch. False: more than `held_max` messages are held now."""
-        held = self.batches.setdefault(publisher, [])
-        held.append(batch)
-        return sum(map(len, held)) <= self.held_max
+    def __len__(self) -> int:
+        """The number of publishers."""
+        return len(self._publishers)
+
+    def __contains__(self, publisher: str) -> bool:
+        return publisher in self._publishers
+
+    def add(self, publisher: str, batch: MessageBatch) -> list[str]:
+        """Hold a batch. Returns the publishers of which too much is held now."""
+        held = self._publishers.setdefault(publisher, _Publisher())
+        batch = batch.compact()
+        size = sum(batch.sizes())
+        held.batches.append(batch)
+        held.count += batch.count
+        held.bytes += size
+        self.bytes += size
+        bounds = self._bounds
+        if held.count > self._messages_max or held.bytes > bounds.held_bytes:
+            return [publisher]
+        return self._heaviest(self.bytes - bounds.held_total_bytes)
+
+    def _heaviest(self, size: int) -> list[str]:
+        """The publishers of which most is held, of the identities that hold most, until these bytes are
+        found."""
+        if size <= 0:
+            return []
+        totals: dict[str, int] = {}
+        for name, held in self._publishers.items():
+            identity = name.partition("/")[0]
+            totals[identity] = totals.get(identity, 0) + held.bytes
+        order = sorted(
+            self._publishers,
+            key=lambda x: (-totals[x.partition("/")[0]], -self._publishers[x].bytes),
+        )
+        found = []
+        for name in order:
+            if size > 0:
+                found.append(name)
+                size -= self._publishers[name].bytes
+        return found
 
     def refuse(self, publisher: str) -> None:
         """Discard the held messages of a publisher, and all that it sends until the next flush."""
@@ -31,9 +80,12 @@ class HeldMessages:
 
     def forget(self, publisher: str) -> None:
         """Discard the held messages of a client that left; it resends what was not stored."""
-        self.batches.pop(publisher, None)
+        held = self._publishers.pop(publisher, None)
+        if held is not None:
+            self.bytes -= held.bytes
 
     def take(self) -> Iterator[tuple[str, MessageBatch]]:
-        batches, self.batches = self.batches, {}
-        for publisher, held in batches.items():
-            yield publisher, MessageBatch.concat(held)
+        publishers, self._publishers = self._publishers, {}
+        self.bytes = 0
+        for publisher, held in publishers.items():
+            yield publisher, MessageBatch.concat(held.batches)

@@ -69,8 +69,6 @@ class Links:
         """Those of clients, by the name of the publisher."""
         self.closed: list[tuple[Link, Close]] = []
         """Closed locally, not yet detached."""
-        self.paused_us: int | None = None
-        """Since when the host reads from no connection; None: it reads."""
 
     def __len__(self) -> int:
         return len(self.open)
@@ -87,24 +85,6 @@ class Links:
         """The links closed since the last call, with the reasons."""
         closed, self.closed = self.closed, []
         return closed
-
-    # ---- silence
-
-    def pause(self, now_us: int) -> None:
-        """The host reads from nobody for a while."""
-        if self.paused_us is None:
-            self.paused_us = now_us
-
-    def resume(self, now_us: int) -> None:
-        """The host reads again: what was not heard meanwhile is no silence of the other ends."""
-        if self.paused_us is not None:
-            self.listen_from(now_us, now_us - self.paused_us)
-            self.paused_us = None
-
-    def listen_from(self, now_us: int, missed_us: int) -> None:
-        """This broker has not listened for so long until now."""
-        for link in self:
-            link.move_clock(missed_us, now_us)
 
     # ---- publishers
 

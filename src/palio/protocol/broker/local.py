@@ -2,7 +2,7 @@
 
     interface    LiveSubscription ──▶ its subscriber        DELIVER while it has credit,
                  SharedSubscription ─▶ one member, in turn   else the message waits, bounded
-                 DurableConsumers ───▶ likewise, for messages that are not durable
+                 DurableConsumers ───▶ likewise, for messages that are not durable (waiting.py)
     watcher      its subscriber, which gets occurrences of a pattern under the same bounds
 
     destinations   by slot of the interest table: link, id, place of the credit   for kernels
@@ -19,66 +19,32 @@ import msgspec
 import numpy as np
 
 from palio.protocol.broker.effects import Output
+from palio.protocol.broker.links import Links
+from palio.protocol.broker.subscriber import Credits, Subscriber, WaitingMessage
+from palio.protocol.broker.waiting import WaitingMessages
 from palio.protocol.interfaces import LocalInterface
 from palio.protocol.wire import layout
 from palio.protocol.wire.batch import KERNEL_MIN, MessageBatch
-from palio.protocol.wire.encode import deliver, deliver_frame
+from palio.protocol.wire.encode import SHARED_BYTES_MIN, deliver, deliver_pieces
 from palio.routing.interest_table import InterestTable, Matches
 
 IDS_MAX = 1024
 """The most subscriptions that one DELIVER frame is for, so that its header stays small."""
+SENT_BYTES_MAX = 1 << 20
+"""Of messages that waited: what one link gets in a turn, besides one message. Only then is it known
+whether the other end reads."""
+TURN_BYTES_MAX = 16 << 20
+"""The same of all links."""
+_DEFERRED = 1 << 41
+"""Larger than any credit, and than what congestion withholds."""
 
 
 class DeliveryCounts(msgspec.Struct):
     """Totals since start."""
 
     delivered: int = 0
-    dropped: int = 0
-    """Messages and occurrences that were dropped because too many waited for a subscription."""
     ended: int = 0
     """Subscriptions that ended because too much waited."""
-
-
-class Subscriber:
-    """One subscription of one client."""
-
-    __slots__ = ("credits", "ends", "id", "is_over", "link", "place", "waiting")
-
-    def __init__(self, link: int, id: int, credits: Credits, ends: bool) -> None:
-        self.link = link
-        self.id = id
-        self.credits = credits
-        self.place = credits.take()
-        self.ends = ends
-        """When too many messages wait: end the subscription, or else drop the oldest."""
-        self.is_over = False
-        self.waiting: deque[bytes] = deque()
-
-    @property
-    def credit(self) -> int:
-        return int(self.credits.array[self.place])
-
-    def add_credit(self, count: int) -> None:
-        self.credits.array[self.place] += count
-
-
-class Credits:
-    """The credit of each subscriber: an array, because kernels take credit too."""
-
-    def __init__(self) -> None:
-        self.array = np.zeros(64, np.int64)
-        self._free = list(range(64))
-
-    def take(self) -> int:
-        if not self._free:
-            size = len(self.array)
-            self.array = np.concatenate([self.array, np.zeros(size, np.int64)])
-            self._free = list(range(size, 2 * size))
-        return self._free.pop()
-
-    def give_back(self, place: int) -> None:
-        self.array[place] = 0
-        self._free.append(place)
 
 
 class Destinations:
@@ -150,15 +116,21 @@ class _Group:
 
 
 class LocalDelivery:
-    """`waiting_max`: the most messages that wait for a subscriber."""
-
-    def __init__(self, table: InterestTable, output: Output, waiting_max: int) -> None:
+    def __init__(
+        self, table: InterestTable, output: Output, links: Links, waiting: WaitingMessages
+    ) -> None:
         self.counts = DeliveryCounts()
-        self.overflowed: list[Subscriber] = []
-        """Subscribers to end because too much waited; the broker ends them and clears the list."""
+        self.overflowed: list[tuple[Subscriber, str]] = []
+        """Subscribers to end because too much waited, with the reason; the broker ends them and clears
+        the list."""
+        self.deferred: dict[int, deque[Subscriber]] = {}
+        """By link: subscribers with credit for messages that wait, which the next turns send."""
         self._table = table
-        self._output = output
-        self._waiting_max = waiting_max
+        self._output, self._links = output, links
+        self.waiting = waiting
+        self.sent: dict[int, int] = {}
+        """By link: bytes of messages that waited and were sent in this turn."""
+        self._turn_bytes = 0  # the same of all links
         self._groups: dict[LocalInterface, _Group] = {}
         self._by_slot: dict[int, _Group] = {}
         self._subscribers: dict[tuple[int, int], tuple[Subscriber, _Group | None]] = {}
@@ -178,8 +150,7 @@ class LocalDelivery:
         self, interface: LocalInterface, link: int, id: int, credit: int, *, ends: bool
     ) -> None:
         """Add a subscriber to an interface that is in the table already."""
-        one = Subscriber(link, id, self._credits, ends)
-        one.add_credit(credit)
+        one = self._subscriber(link, id, credit, ends)
         group = self._groups.get(interface)
         if group is None:
             group = self._groups[interface] = _Group(interface)
@@ -192,9 +163,14 @@ class LocalDelivery:
 
     def add_watcher(self, link: int, id: int, credit: int, *, ends: bool) -> None:
         """A client watches a pattern; `occur` says what happens."""
-        one = Subscriber(link, id, self._credits, ends)
+        self._subscribers[link, id] = self._subscriber(link, id, credit, ends), None
+
+    def _subscriber(self, link: int, id: int, credit: int, ends: bool) -> Subscriber:
+        found = self._links.open.get(link)
+        identity = found.identity.name if found is not None and found.identity is not None else ""
+        one = Subscriber(link, id, identity, self._credits, ends)
         one.add_credit(credit)
-        self._subscribers[link, id] = one, None
+        return one
 
     def remove(self, link: int, id: int) -> LocalInterface | None:
         """Remove a subscriber. Returns its interface if no subscriber is left."""
@@ -204,6 +180,7 @@ class LocalDelivery:
         one, group = found
         self._credits.give_back(one.place)
         one.is_over = True
+        self.waiting.clear(one)
         if group is None:
             return None
         if one in group.members:
@@ -236,10 +213,48 @@ class LocalDelivery:
             return
         one = found[0]
         one.add_credit(count)
+        if one.waiting and one.credit > 0:
+            self._send(one)
+
+    def _send(self, one: Subscriber) -> None:
+        """Send what waits for a subscriber, as far as its credit and this turn allow."""
+        link, sent = one.link, self.sent.get(one.link, 0)
+        before = sent
         while one.waiting and one.credit > 0:
+            if sent >= SENT_BYTES_MAX or self._turn_bytes >= TURN_BYTES_MAX:
+                one.add_credit(-_DEFERRED)  # so that newer messages wait behind the others
+                self.deferred.setdefault(link, deque()).append(one)
+                break
             one.add_credit(-1)
             self.counts.delivered += 1
-            self._output.write(link, one.waiting.popleft())
+            for piece in self.waiting.take(one).pieces(one.id):
+                sent += len(piece)
+                self._output.write(link, piece)
+        if sent:
+            self.sent[link] = sent
+        self._turn_bytes += sent - before
+
+    def end_turn(self) -> None:
+        """The next turn may send as much again; it begins with the links that got nothing."""
+        for link in self.sent:
+            if link in self.deferred:
+                self.deferred[link] = self.deferred.pop(link)
+        self.sent.clear()
+        self._turn_bytes = 0
+
+    def send_deferred(self) -> None:
+        """Go on with what the last turn did not send, for each link in its order."""
+        links, self.deferred = self.deferred, {}
+        for link, subscribers in links.items():
+            while subscribers and link not in self.deferred:
+                one = subscribers.popleft()
+                if one.is_over:
+                    continue
+                one.add_credit(_DEFERRED)
+                if one.credit > 0:  # else its link is congested
+                    self._send(one)
+            if subscribers:
+                self.deferred[link] = self.deferred.get(link, deque()) + subscribers
 
     # ---- messages
 
@@ -247,7 +262,12 @@ class LocalDelivery:
         """Deliver messages; `matches` has local interfaces only."""
         if not len(matches.found):
             return
-        if batch.count < KERNEL_MIN:
+        # A kernel writes a copy for each client, Python one large body for all.
+        is_large = (
+            len(batch.data) >= SHARED_BYTES_MIN * batch.count
+            and _mean_bytes(batch) >= SHARED_BYTES_MIN
+        )
+        if batch.count < KERNEL_MIN or is_large:
             for row in range(batch.count):
                 self._deliver(batch, row, matches.slots(row))
             return
@@ -272,21 +292,24 @@ class LocalDelivery:
                 one = group.choose()
                 if not one.is_over:
                     chosen.setdefault(one.link, []).append(one)
+        message = None
+        entry = batch.entry(row) if chosen else None
         for link, subscribers in chosen.items():
             ids: list[int] = []
-            waiting: list[Subscriber] = []
             for one in subscribers:
                 if one.credit > 0:
                     one.add_credit(-1)
                     ids.append(one.id)
-                else:
-                    waiting.append(one)
+                elif not one.is_over:
+                    message = message or WaitingMessage(entry)
+                    self.waiting.add(one, message)
             self.counts.delivered += len(ids)
             for begin in range(0, len(ids), IDS_MAX):
-                part = tuple(ids[begin : begin + IDS_MAX])
-                self._output.write(link, deliver_frame(batch, row, part))
-            for one in waiting:
-                self._wait(one, deliver_frame(batch, row, (one.id,)))
+                assert entry is not None
+                for piece in deliver_pieces(entry, tuple(ids[begin : begin + IDS_MAX])):
+                    self._output.write(link, piece)
+        if self.waiting.overflowed:
+            self._end_overflowed()
 
     def occur(self, link: int, id: int, frame: bytes) -> None:
         """A pattern that a client watches has occurred; `frame` says it."""
@@ -299,20 +322,22 @@ class LocalDelivery:
             self.counts.delivered += 1
             self._output.write(link, frame)
         else:
-            self._wait(one, frame)
+            self.waiting.add(one, WaitingMessage(None, frame))
+            self._end_overflowed()
 
-    def _wait(self, one: Subscriber, frame: bytes) -> None:
-        one.waiting.append(frame)
-        if len(one.waiting) <= self._waiting_max:
-            return
-        if one.ends:
-            self.counts.ended += 1
-            one.is_over = True
-            self.overflowed.append(one)
+    def _end_overflowed(self) -> None:
+        """Too much waited for some subscribers. The others of their groups get the next messages."""
+        overflowed, self.waiting.overflowed = self.waiting.overflowed, []
+        self.counts.ended += len(overflowed)
+        self.overflowed += overflowed
+        for one, _ in overflowed:
             group = self._subscribers[one.link, one.id][1]
-            if group is not None and len(group.members) > 1:  # the others get the next messages
+            if group is not None and len(group.members) > 1:
                 group.members.remove(one)
                 self._lead(group)
-        else:
-            self.counts.dropped += 1
-            one.waiting.popleft()
+
+
+def _mean_bytes(batch: MessageBatch) -> int:
+    """Of a message, attributes and body."""
+    rows = batch.rows
+    return int((rows[:, layout.END] - rows[:, layout.TEXT]).sum()) // batch.count

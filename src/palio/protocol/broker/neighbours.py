@@ -1,9 +1,9 @@
 """The links to other brokers, and the messages that wait for each.
 
 A link has credit: so many messages may be in flight. The receiver says how many in the handshake, and
-grants more as messages arrive. Further messages wait in bounded queues. When the queue of live
-messages is full, the oldest is dropped; when that of carried ones is full, the new one is refused and
-its origin resends it.
+grants more as messages arrive. Further messages wait in queues, which are bounded in messages and
+bytes. When the queue of live messages is full, the oldest is dropped; when that of carried ones is full,
+the new one is refused and its origin resends it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,38 @@ DEDUP_WINDOW = 100_000
 """How many live messages are remembered."""
 
 
+class _FrameQueue:
+    """Frames that wait for credit."""
+
+    __slots__ = ("bytes", "frames")
+
+    def __init__(self) -> None:
+        self.frames: deque[bytes] = deque()
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def add(self, frame: bytes) -> None:
+        self.frames.append(frame)
+        self.bytes += len(frame)
+
+    def take(self) -> bytes:
+        frame = self.frames.popleft()
+        self.bytes -= len(frame)
+        return frame
+
+
 class NeighbourLinks:
     def __init__(self, settings: Settings, links: Links, output: Output) -> None:
         self._settings = settings
         self._all = links
         self._output = output
         self._links: dict[str, Link] = {}
-        self._waiting: dict[str, deque[bytes]] = {}
-        self._carrying: dict[str, deque[bytes]] = {}
+        self._waiting: dict[str, _FrameQueue] = {}
+        self._carrying: dict[str, _FrameQueue] = {}
+        self.refused = 0
+        """Carried messages for which the queue of a neighbour had no room."""
 
     def __len__(self) -> int:
         return len(self._links)
@@ -43,6 +67,11 @@ class NeighbourLinks:
     def weights(self) -> dict[str, float]:
         """The linked neighbours, with the weights of their links."""
         return {name: self._settings.neighbours[name].weight for name in self._links}
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of all queues."""
+        return sum(x.bytes for x in (*self._waiting.values(), *self._carrying.values()))
 
     # ---- coming and going
 
@@ -57,7 +86,7 @@ class NeighbourLinks:
             self._all.close(known, CloseCode.REPLACED, f"broker {name!r} has a newer connection")
         link.neighbour, link.handshake = name, None
         self._links[name] = link
-        self._waiting[name], self._carrying[name] = deque(), deque()
+        self._waiting[name], self._carrying[name] = _FrameQueue(), _FrameQueue()
         return True
 
     def _is_preferred(self, known: Link, new: Link, name: str, now_us: int) -> bool:
@@ -104,10 +133,12 @@ class NeighbourLinks:
                 link.credit -= 1
                 self._output.write(link.number, frames.data[begin:end])
             else:
-                waiting.append(frames.data[begin:end])
-        dropped = max(0, len(waiting) - self._settings.waiting_max)
-        for _ in range(dropped):
-            waiting.popleft()
+                waiting.add(frames.data[begin:end])
+        messages_max, bytes_max = self._settings.waiting_max, self._settings.waiting.queue_bytes
+        dropped = 0
+        while len(waiting.frames) > messages_max or waiting.bytes > bytes_max:
+            waiting.take()
+            dropped += 1
         return max(0, count - dropped)
 
     def carry(self, name: str, frame: bytes) -> bool:
@@ -121,9 +152,14 @@ class NeighbourLinks:
             self._output.write(link.number, frame)
             return True
         waiting = self._carrying[name]
-        if len(waiting) >= self._settings.waiting_max:
+        size = waiting.bytes + len(frame)
+        if (
+            len(waiting.frames) >= self._settings.waiting_max
+            or size > self._settings.waiting.queue_bytes
+        ):
+            self.refused += 1
             return False
-        waiting.append(frame)
+        waiting.add(frame)
         return True
 
     # ---- flow control
@@ -132,9 +168,9 @@ class NeighbourLinks:
         """Add credit from a neighbour, and send what waits for it."""
         link.credit += count
         for waiting in (self._carrying[link.neighbour], self._waiting[link.neighbour]):
-            while link.credit > 0 and waiting and not link.is_congested:
+            while link.credit > 0 and waiting.frames and not link.is_congested:
                 link.credit -= 1
-                self._output.write(link.number, waiting.popleft())
+                self._output.write(link.number, waiting.take())
 
     def congest(self, link: Link, is_congested: bool) -> None:
         """The host has too many unsent bytes for this link, or no longer."""

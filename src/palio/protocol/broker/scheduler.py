@@ -40,6 +40,8 @@ SLICE_UNITS = 20
 """What a slice of a long request may cost."""
 BACKLOG_BYTES = 1 << 20
 """A link with a larger backlog is not read."""
+BACKLOGS_BYTES = 64 << 20
+"""When all backlogs together are larger, no link with a backlog is read."""
 
 T = TypeVar("T")
 Item: TypeAlias = MessageBatch | MessageFrame | ControlMessage
@@ -103,6 +105,8 @@ class TurnScheduler:
         """Backlogs that have something to do, the next one first."""
         self.backlogs: dict[int, _Backlog] = {}
         """By link."""
+        self.bytes = 0
+        """Of all backlogs."""
         self._blocked: dict[BackgroundJob[Any], _Backlog] = {}
         self.jobs: list[BackgroundJob[Any]] = []
         """For the host, new since it was asked."""
@@ -134,7 +138,9 @@ class TurnScheduler:
         """So many bytes came over a link with a backlog."""
         backlog = self.backlogs[link]
         backlog.bytes += size
-        if backlog.bytes > BACKLOG_BYTES and not backlog.is_paused:
+        self.bytes += size
+        is_large = backlog.bytes > BACKLOG_BYTES or self.bytes > BACKLOGS_BYTES
+        if is_large and not backlog.is_paused:
             backlog.is_paused = True
             self.reading[link] = False
 
@@ -152,6 +158,7 @@ class TurnScheduler:
         self.reading.pop(link.number, None)
         if backlog is None:
             return
+        self.bytes -= backlog.bytes
         if backlog.job is not None:
             self._blocked.pop(backlog.job, None)
         if backlog in self.turn:
@@ -240,6 +247,7 @@ class TurnScheduler:
     def _end(self, backlog: _Backlog) -> None:
         if backlog.link is None:
             return
-        self.backlogs.pop(backlog.link.number, None)
+        if self.backlogs.pop(backlog.link.number, None) is not None:
+            self.bytes -= backlog.bytes
         if backlog.is_paused:
             self.reading[backlog.link.number] = True

@@ -14,6 +14,8 @@ from palio.protocol.policies.registry import POLICIES
 from palio.protocol.wire.frames import Limits
 from palio.protocol.wire.parts import text_bytes
 
+WAITING_OVERHEAD = 1024
+"""More than what a waiting message counts besides its frame."""
 FORWARDING = "forwarding"
 ROUTINGS = tuple(POLICIES)
 
@@ -50,6 +52,37 @@ class SubscriptionBounds(msgspec.Struct, frozen=True):
             )
 
 
+class ConnectionBounds(msgspec.Struct, frozen=True):
+    """Of connections: how many, and how long they may keep this broker waiting."""
+
+    clients_max: int = 10_000
+    identity_max: int = 8_000
+    """Clients of one identity."""
+    strangers_max: int = 1_000
+    """Connections from others whose handshake is not complete."""
+    handshake_us: int = 10_000_000
+    """A handshake must be complete after so long, whatever else arrives."""
+    frame_us: int = 30_000_000
+    """A frame that has begun must be complete, or have grown by FRAME_PROGRESS_BYTES, after so long."""
+    unfinished_bytes: int = 256 << 20
+    """The most bytes of frames that are not complete, on all connections."""
+
+
+class WaitingBounds(msgspec.Struct, frozen=True):
+    """The most bytes of messages that wait in memory. No bound is smaller than one message."""
+
+    queue_bytes: int = 16 << 20
+    """For one live subscription, or in each queue of a neighbour."""
+    identity_bytes: int = 128 << 20
+    """For all live subscriptions of one identity; a message counts once."""
+    total_bytes: int = 512 << 20
+    """For all live subscriptions; a message counts once."""
+    held_bytes: int = 80 << 20
+    """Durable messages of one client that wait for room in the store; more than a client sends ahead."""
+    held_total_bytes: int = 512 << 20
+    """The same of all clients."""
+
+
 class Settings(msgspec.Struct, frozen=True):
     name: str
     access: Access
@@ -64,6 +97,8 @@ class Settings(msgspec.Struct, frozen=True):
     """Silence after which an end sends Ping; after three times this, it closes the link."""
     waiting_max: int = 10_000
     """The most messages that wait for a live subscription, or in each queue of a neighbour."""
+    waiting: WaitingBounds = WaitingBounds()
+    connections: ConnectionBounds = ConnectionBounds()
     link_credit: int = 20_000
     """The most messages in flight on a link between brokers, in each direction; the sender is told."""
     subscriptions: SubscriptionBounds = SubscriptionBounds()

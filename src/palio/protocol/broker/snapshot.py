@@ -28,6 +28,8 @@ class LiveCounters(msgspec.Struct, frozen=True):
     """Messages dropped because a neighbour had no room, or that could not be parsed."""
     misread: int = 0
     """Messages, or batches, on which kernels and Python did not agree: a bug (admission.py)."""
+    carry_refused: int = 0
+    """Carried messages for which a neighbour had no room; their origin resends them."""
     delivered: int = 0
     """Messages and occurrences of patterns sent to live subscriptions."""
     delivery_dropped: int = 0
@@ -65,6 +67,16 @@ class Snapshot(msgspec.Struct, frozen=True):
     links: int = 0
     """Connections, including those whose handshake is not complete."""
     clients: int = 0
+    strangers: int = 0
+    """Connections from others whose handshake is not complete."""
+    unfinished_bytes: int = 0
+    """Of frames that are not complete."""
+    waiting_bytes: int = 0
+    """Of live messages that wait for clients; one that waits for several counts once."""
+    neighbour_waiting_bytes: int = 0
+    """Of messages that wait for neighbours."""
+    held_bytes: int = 0
+    """Of durable messages that wait for room in the store."""
     neighbours: int = 0
     """Neighbours that are linked now."""
     subscriptions: int = 0
@@ -79,6 +91,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Messages that wait, by durable subscription."""
     streams: dict[str, int] = {}
     """Durable messages that wait, by the broker they go to."""
+    overflows: dict[str, int] = {}
+    """Live messages that waited for clients and were dropped, by the bound that was reached."""
     misrouted: dict[str, int] = {}
     """Live messages that the routing policy dropped, by the reason."""
     table_filters: int = 0

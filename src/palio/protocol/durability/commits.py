@@ -282,10 +282,15 @@ class ReadySet:
         """Take everything that may go out now."""
         self.is_empty = True
         departures = Departures()
+        left: dict[Destination, None] = {}
         for destination in self._destinations:
             destination.collect(departures, now_us)
-        self._destinations.clear()
+            if destination.has_more:
+                left[destination] = None
+        self._destinations = left
         outgoing = Outgoing(deliveries=departures.deliveries)
+        if left:
+            self.is_empty, outgoing.has_more = False, True
         for delivery in departures.deliveries:
             self._counters.delivered += len(delivery.positions)
             if delivery.redelivered:

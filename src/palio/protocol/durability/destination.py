@@ -18,10 +18,15 @@ from palio.protocol.durability.outgoing import QueueDelivery
 from palio.protocol.durability.sequence import EntrySequence, Labels
 from palio.protocol.wire.headers import CarryTarget
 
+TURN_BYTES_MAX = 32 << 20
+"""What queues send in a turn, besides one message."""
+
 
 class Departures(msgspec.Struct, eq=False):
     """What destinations send."""
 
+    room: int = TURN_BYTES_MAX
+    """Bytes that queues may still send in this turn."""
     deliveries: list[QueueDelivery] = []
     carries: dict[int, list[CarryTarget]] = {}
     """By position: a message for several brokers is sent once."""
@@ -63,6 +68,11 @@ class Destination(Bounded, Protocol):
 
     def collect(self, departures: Departures, now_us: int) -> None:
         """Add what can be sent now."""
+        ...
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the last `collect` left something for the next turn, because it was much."""
         ...
 
     def clear(self) -> None:

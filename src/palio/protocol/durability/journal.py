@@ -15,6 +15,7 @@ Only `seal` and `sweep` put and delete. References are not stored: after a resta
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from enum import Enum
@@ -141,6 +142,26 @@ class Journal:
     def size(self, position: int) -> int:
         segment = self._find(position)
         return segment.sizes[position - segment.first]
+
+    def fitting(self, positions: Sequence[int], size_max: int) -> tuple[int, int]:
+        """How many of these messages, from the first, have so many bytes; at least one. And their
+        size."""
+        count = size = 0
+        for segment, part in self._split(positions):
+            first, all_sizes = segment.first, segment.sizes
+            if part[-1] - part[0] == len(part) - 1:  # as most are
+                sizes = all_sizes[part[0] - first : part[-1] - first + 1]
+            else:
+                sizes = array("I", [all_sizes[position - first] for position in part])
+            whole = sum(sizes)
+            if size + whole <= size_max:
+                count, size = count + len(part), size + whole
+                continue
+            for one in sizes:
+                if count and size + one > size_max:
+                    return count, size
+                count, size = count + 1, size + one
+        return count, size
 
     def locate(self, positions: Sequence[int]) -> list[tuple[MessageBatch, int]]:
         """The messages at these positions, each as a batch and a row."""

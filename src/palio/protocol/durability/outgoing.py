@@ -49,5 +49,7 @@ class Outgoing(msgspec.Struct):
     created: list[str] = []
     """New subscriptions of this broker, which may be announced now."""
     ended: list[QueueEnded] = []
+    has_more: bool = False
+    """More may be sent, in the next turn: this one has enough."""
     has_room: bool = False
     """Messages that `publish` did not take may be offered again."""

@@ -32,6 +32,12 @@ from palio.protocol.durability.outgoing import QueueDelivery
 from palio.protocol.durability.sequence import EntrySequence, Labels
 from palio.protocol.wire.codes import Full as Full
 
+DELIVERED_BYTES_MAX = 4 << 20
+"""What a queue delivers in a turn, besides one message: credit counts messages, whatever their size, and
+only after the turn is it known whether the consumers read."""
+_SMALL_BYTES = 256 << 10
+"""The bytes of a queue that is delivered without a look at the sizes of its messages."""
+
 
 class QueueConsumer:
     __slots__ = ("credit", "key")
@@ -106,6 +112,7 @@ class Queue:
         self.bytes = 0
         self.dropped = 0
         self.has_dropped = False  # since its head was put
+        self.has_more = False  # than the last turn delivered
         self._journal = journal
         self._bounds = bounds
         self._sent = sequence.lowest()
@@ -201,7 +208,10 @@ class Queue:
 
     def collect(self, departures: Departures, now_us: int) -> None:
         """Add what can be sent to consumers."""
-        for share in self.deliver():
+        if departures.room <= 0:
+            self.has_more = self.can_depart
+            return
+        for share in self.deliver(departures):
             batches, at = self._journal.pick(share.positions), 0
             for batch in batches:
                 numbers = (
@@ -212,15 +222,23 @@ class Queue:
                     QueueDelivery(share.consumer, self.name, share.redelivered, numbers, batch)
                 )
 
-    def deliver(self) -> list[QueueShare]:
+    def deliver(self, departures: Departures | None = None) -> list[QueueShare]:
         """Assign entries to consumers: one by one in turn, or all its credit to a single one."""
         shares: list[QueueShare] = []
         turn = self.consumers.turn
+        self.has_more, room = False, DELIVERED_BYTES_MAX
+        is_small = self.bytes <= _SMALL_BYTES
         while turn and (self._returned or self._sent < self.safe):
+            if room <= 0:
+                self.has_more = True
+                break
             consumer = turn[0]
             share = self._next(consumer, 1 if len(turn) > 1 else consumer.credit)
             if share is None:
                 break
+            if not is_small:
+                share, size = self._shortened(share, room)
+                room -= size
             shares.append(share)
             consumer.credit -= len(share.numbers)
             if not consumer.credit:
@@ -228,7 +246,18 @@ class Queue:
             else:
                 turn.rotate(-1)
             self._in_flight.update(dict.fromkeys(share.numbers, consumer))
+        if departures is not None and shares:
+            departures.room -= self.bytes if is_small else DELIVERED_BYTES_MAX - room
         return shares
+
+    def _shortened(self, share: QueueShare, size_max: int) -> tuple[QueueShare, int]:
+        """The first entries of a share that have these bytes, at least one, and their size."""
+        count, size = self._journal.fitting(share.positions, size_max)
+        if count == len(share.numbers):
+            return share, size
+        self._sent = share.numbers[count]  # it is of one run, so the rest comes next
+        numbers, positions = share.numbers[:count], share.positions[:count]
+        return QueueShare(share.consumer, share.redelivered, numbers, positions), size
 
     def _next(self, consumer: QueueConsumer, count: int) -> QueueShare | None:
         """The next entries to send, at most `count`; None: there are none."""

@@ -12,10 +12,12 @@ import msgspec
 import numpy as np
 
 from palio.protocol.wire.batch import KERNEL_MIN, Entry, MessageBatch, kernels
-from palio.protocol.wire.frames import message_frame
+from palio.protocol.wire.frames import message_frame, message_head
 from palio.protocol.wire.headers import DeliverHeader, ForwardHeader
 from palio.protocol.wire.layout import NO, YES, MatchArrays
 
+SHARED_BYTES_MIN = 16 << 10
+"""A body with fewer bytes is copied into the frame of each client."""
 NO_ROUTE = b"\xc0"
 """The routing header of a policy that needs none: nil."""
 
@@ -37,10 +39,13 @@ class Delivered(NamedTuple):
     """Rows and interfaces that are not for kernels, or have no credit."""
 
 
-def deliver_frame(batch: MessageBatch, row: int, ids: tuple[int, ...]) -> bytes:
-    """A live message for subscriptions of one client."""
-    m = batch.entry(row)
-    return message_frame(DeliverHeader(ids, 0, m.publisher, m.number, m.time), m.attributes, m.body)
+def deliver_pieces(m: Entry, ids: tuple[int, ...]) -> list[bytes]:
+    """A live message for subscriptions of one client: a frame, in pieces. A large body is a piece of
+    its own, the same for all clients, so that it is in memory once."""
+    header = DeliverHeader(ids, 0, m.publisher, m.number, m.time)
+    if len(m.body) < SHARED_BYTES_MIN:
+        return [message_frame(header, m.attributes, m.body)]
+    return [message_head(header, m.attributes, len(m.body)), m.body]
 
 
 def entry_frames(

@@ -86,6 +86,8 @@ class Limits(msgspec.Struct, frozen=True):
     body: int = 4 << 20
     frame: int = 0
     """The most bytes of a frame after its size; computed from the others."""
+    message: int = 0
+    """The same of a frame that carries a message."""
 
     def check(self, attributes: bytes, body: bytes) -> None:
         """Raise InvalidValue for a message that is too large to be sent."""
@@ -97,8 +99,9 @@ class Limits(msgspec.Struct, frozen=True):
             )
 
     def __post_init__(self) -> None:
-        message = LENGTHS.size + self.header + self.attributes + self.body
-        msgspec.structs.force_setattr(self, "frame", 1 + max(self.control, message))
+        message = 1 + LENGTHS.size + self.header + self.attributes + self.body
+        msgspec.structs.force_setattr(self, "message", message)
+        msgspec.structs.force_setattr(self, "frame", max(1 + self.control, message))
 
 
 BEFORE_HELLO = Limits(control=16 << 10, header=0, attributes=0, body=0)
@@ -138,6 +141,14 @@ def message_frame(header: Header, attributes: bytes, body: bytes) -> bytes:
     return b"".join((lengths, head, attributes, body))
 
 
+def message_head(header: Header, attributes: bytes, body_bytes: int) -> bytes:
+    """The same without the body, which must follow."""
+    head = _encoder.encode(header)
+    size = 9 + len(head) + len(attributes) + body_bytes
+    lengths = _PREFIX.pack(size, _KINDS[type(header)], len(head), len(attributes))
+    return b"".join((lengths, head, attributes))
+
+
 class FrameReader:
     """Cuts what comes in into control messages, message frames and batches.
 
@@ -155,17 +166,17 @@ class FrameReader:
         """How frames of a kind are read as batches; frames of other kinds come one by one."""
         self._rest = bytearray()  # the beginning of a frame: it grows in place, however it is cut
         self._needed = 0  # so many bytes before it is worth a look
-
-    @property
-    def waiting(self) -> int:
+        self.waiting = 0
         """How many bytes wait for the rest of their frame."""
-        return len(self._rest)
+        self.is_continued = False
+        """Whether that frame began before the last call of `feed`."""
 
     def feed(self, data: bytes) -> Iterator[ControlMessage | MessageFrame | MessageBatch]:
         """The frames that are complete now. Consume them before the next call."""
         if self._rest:
             self._rest += data
             if len(self._rest) < self._needed:
+                self.waiting, self.is_continued = len(self._rest), True
                 return
             data = bytes(self._rest)
             self._rest.clear()
@@ -178,6 +189,8 @@ class FrameReader:
                 raise BrokenFrame(f"a frame of {size} bytes; the most is {size_max}, the least 1")
             stop = at + SIZE_BYTES + size
             if stop > end:
+                if kind and size > limits.message:  # do not wait for what is not taken
+                    raise BrokenFrame(f"a message of {size} bytes; the most is {limits.message}")
                 self._needed = SIZE_BYTES + size
                 break
             if kind in self.batches:
@@ -193,6 +206,7 @@ class FrameReader:
                     size_max = limits.frame
             at = stop
         self._rest += data[at:]
+        self.waiting, self.is_continued = end - at, False
 
 
 def _control(payload: bytes, limits: Limits) -> ControlMessage:

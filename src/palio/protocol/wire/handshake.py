@@ -50,6 +50,12 @@ class Impostor(Unwelcome):
     code = CloseCode.DENIED
 
 
+class TooManyConnections(Unwelcome):
+    """The broker has no place for another client."""
+
+    code = CloseCode.TOO_MANY_CONNECTIONS
+
+
 def check_name(what: str, name: str) -> str:
     """Check the name of a client, a broker or an identity, and return it.
 

@@ -107,7 +107,13 @@ def leftover_counts(core: Broker, links: int, durable: int) -> Iterator[tuple[st
     yield "peers of the router", set(parts.port.router.peers), peers
     yield "durable subscriptions of all", sum(1 for _ in parts.view.database.durables()), durable
     yield "messages that came in", len(data_path._arrived), 0
-    yield "messages that wait for room", len(data_path.held.batches), 0
+    yield "messages that wait for room", len(data_path.held), 0
+    yield "bytes that wait for room", data_path.held.bytes, 0
+    yield "bytes that wait for live subscriptions", parts.local.waiting.bytes, 0
+    yield "live subscriptions that wait for a turn", len(parts.local.deferred), 0
+    yield "connections without a handshake", core._guard.strangers, 0
+    yield "bytes of unfinished frames", core._guard.unfinished_bytes, 0
+    yield "bytes of requests that wait", core._scheduler.bytes, 0
     yield "messages that are not safe", len(data_path._uncommitted), 0
     yield "slots of the table that are not reused", len(parts.table._slots._retired), 0
     yield "messages that wait for neighbours", _waiting_for_neighbours(core), 0
