@@ -114,6 +114,18 @@ def test_what_was_printed_is_acknowledged_and_the_rest_waits(line: Cluster) -> N
     assert replay == '{"n":4}\n{"n":5}\n'
 
 
+def test_what_does_not_exist_cannot_be_forgotten(line: Cluster) -> None:
+    for predicate in ((), ("n > 0",)):
+        done = command(
+            "subscribe", *predicate, "--durable", "nosuch", "--forget", "--url", line.urls[1]
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        text = " ".join(done.stderr.split())
+        assert "broker 'b2' has no durable subscription 'anonymous/nosuch'" in text
+    with palio.blocking.connect(line.urls[1]) as client:
+        assert "anonymous/nosuch" not in [row.name for row in client.queues()]
+
+
 @pytest.mark.slow
 def test_lines_of_standard_input(line: Cluster) -> None:
     reader = Running("subscribe", "k = 7", "--durable", "lines", "--url", line.urls[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from palio.net.config import Config
 from palio.protocol.broker.access import Access
 from palio.protocol.broker.effects import Close, Effects, Output
-from palio.protocol.broker.snapshot import Snapshot
+from palio.protocol.broker.snapshot import QueueGauges, QueuesSnapshot, Snapshot
 from palio.protocol.durability.storage import Store
 from palio.protocol.wire.control import (
     Bye,
@@ -21,6 +21,10 @@ from palio.protocol.wire.frames import BrokenFrame, FrameReader, MessageFrame, m
 from palio.protocol.wire.headers import DeliverHeader, PublishHeader
 
 SECOND = 1_000_000
+
+_QUEUES = QueuesSnapshot(
+    3, {"ann/desk": QueueGauges(7, 700, 2_500_000, 1, True), 'bob/"x"': QueueGauges(2)}
+)
 
 
 class StandIn:
@@ -130,7 +134,9 @@ class StandIn:
 
     def snapshot(self) -> Snapshot:
         return Snapshot(
-            queues={"ann/desk": 7, 'bob/"x"': 2}, misrouted={"astray": 3}, table_filters=5
+            queues=_QUEUES,
+            misrouted={"astray": 3},
+            table_filters=5,
         )
 
     def reload_access(self, access: Access, now_us: int) -> None:

@@ -47,7 +47,8 @@ def subscribe(
         str | None, typer.Option(help=f"Durable, when too many wait: {', '.join(_FULL)}.")
     ] = None,
     forget: Annotated[
-        bool, typer.Option("--forget", help="End the durable subscription for good, and stop.")
+        bool,
+        typer.Option("--forget", help="End the durable subscription for good; needs no predicate."),
     ] = False,
     count: Annotated[int | None, typer.Option(min=1, help="Stop after so many.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
@@ -58,14 +59,17 @@ def subscribe(
 
     A message of a durable subscription is acknowledged after it is printed.
     """
+    if forget and durable is None:
+        raise PalioError("--forget ends a durable subscription: name it with --durable")
+    if forget and durable is not None:
+        _forget(durable, connection)
+        return
     if (predicate is None) == (pattern is None):
         raise PalioError("palio subscribe takes a predicate, or --pattern")
     if pattern is not None and (durable or since or group or full):
         raise PalioError("a pattern is watched while you are there: no --durable, --since, --group")
     if full is not None and full not in _FULL:
         raise PalioError(f"--full is one of {', '.join(_FULL)}, not {full!r}")
-    if forget and durable is None:
-        raise PalioError("--forget ends a durable subscription: name it with --durable")
     begin = None if since is None else _instant(since)
 
     async def receive() -> None:
@@ -78,14 +82,19 @@ def subscribe(
                     predicate, durable=durable, since=begin, group=group, full=full
                 )
             async with subscription:
-                if forget:
-                    await subscription.close(forget=True)
-                    say(f"palio: {durable} is forgotten by {client.broker}")
-                    return
                 say(f"palio: subscribed at {client.broker}")
                 await _print_all(subscription, count, as_json)
 
     run(receive())
+
+
+def _forget(durable: str, connection: ConnectionOptions) -> None:
+    async def forget() -> None:
+        async with connection.client() as client:
+            await client.forget_durable(durable)
+            say(f"palio: {durable} is forgotten by {client.broker}")
+
+    run(forget())
 
 
 async def _print_all(

@@ -176,6 +176,24 @@ def test_values_mean_what_they_say(tmp_path: Path) -> None:
 
 NEIGHBOUR = '[neighbours.rome]\nsecret = "0123456789abcdef"\n'
 IDENTITY = f'[identities.ann]\ntoken_sha256 = "{HASH}"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "orphans_us"),
+    [
+        ("", 7 * 86_400 * 1_000_000),
+        ('orphans = "2 h"', 7_200_000_000),
+        ("orphans = 90", 90_000_000),
+        ('orphans = "never"', None),
+        ("orphans = 0", None),
+    ],
+)
+def test_the_grace_of_orphans(tmp_path: Path, text: str, orphans_us: int | None) -> None:
+    path = tmp_path / "broker.toml"
+    path.write_text(f"{LOCAL}[queues]\n{text}\n")
+    assert read(path).settings.orphans_us == orphans_us
+
+
 MISTAKES = {
     "": r"\[broker\] name: it is missing",
     "[broker": r"broker.toml is not TOML: ",
@@ -186,7 +204,7 @@ MISTAKES = {
     LOCAL + "[limit]": r"limit: there is no such key; did you mean limits\?",
     LOCAL + "[limits]\nbdoy = 1": r"\[limits\] bdoy: there is no such key; did you mean body\?",
     LOCAL + "[limits]\nword = 1": r"\[limits\] word: this key is called control now; rename it",
-    LOCAL + "[queues]\nzzz = 1": r"zzz: there is no such key; the keys are full, backlog",
+    LOCAL + "[queues]\nzzz = 1": r"zzz: there is no such key; the keys are full, orphans, backlog",
     LOCAL + '[limits]\nbody = "4 MB"': r"it must be a size: .* in B, KiB, MiB.*; not '4 MB'",
     LOCAL + "[limits]\nbody = -1": r"body: it must be a size",
     LOCAL + '[limits]\nbody = "5 GiB"': r"all parts together must be smaller than 4 GiB",

@@ -37,6 +37,12 @@ def test_prometheus_can_read_it(tmp_path: Path) -> None:
             assert samples["palio_ready",] == 1
             assert samples["palio_queue_messages", "ann/desk"] == 7
             assert samples["palio_queue_messages", 'bob/"x"'] == 2
+            assert samples["palio_queues",] == 3
+            assert samples["palio_queue_bytes", "ann/desk"] == 700
+            assert samples["palio_queue_oldest_seconds", "ann/desk"] == 2.5
+            assert samples["palio_queue_consumers", "ann/desk"] == 1
+            assert samples["palio_queue_paused", "ann/desk"] == 1
+            assert samples["palio_queue_paused", 'bob/"x"'] == 0
             assert samples["palio_misrouted_total", "astray"] == 3
             assert samples["palio_table_filters",] == 5
             assert samples["palio_table_version",] == 0

@@ -12,21 +12,16 @@ from typing import Self
 
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Constraint, Predicate
-from palio.net.blocking.loop_thread import LoopThread
+from palio.net.blocking.operator_requests import BlockingOperatorRequests
 from palio.net.blocking.subscription import BlockingPatternSubscription, BlockingSubscription
-from palio.net.client.client import CREDIT, Client
+from palio.net.client.client import CREDIT
 from palio.net.client.publishing import Attributes, Outgoing
 from palio.net.client.subscription import PatternSubscription, Subscription
-from palio.protocol.wire.control import Explained, Place
 from palio.routing.patterns.pattern import Pattern
 
 
-class BlockingClient:
+class BlockingClient(BlockingOperatorRequests):
     """A client of one broker. `connect` makes it; `Client` documents the methods in full."""
-
-    def __init__(self, client: Client, loop: LoopThread) -> None:
-        self._client = client
-        self._loop = loop
 
     @property
     def name(self) -> str:
@@ -134,17 +129,9 @@ class BlockingClient:
         """Withdraw an advertisement."""
         self._loop.call(self._client.unadvertise(id))
 
-    def explain(self, message: Attributes, subscription: str = "") -> Explained:
-        """Where the message would go if it were published here, hop by hop, and why."""
-        return self._loop.call(self._client.explain(message, subscription))
-
-    def topology(self) -> tuple[Place, ...]:
-        """The network as the broker sees it."""
-        return self._loop.call(self._client.topology())
-
-    def forget(self, broker: str) -> None:
-        """Declare that a broker that is away will never come back. For operators."""
-        self._loop.call(self._client.forget(broker))
+    def forget_durable(self, durable: str) -> None:
+        """End a durable subscription of this client's identity for good, with its queue."""
+        self._loop.call(self._client.forget_durable(durable))
 
     def __repr__(self) -> str:
         return repr(self._client)

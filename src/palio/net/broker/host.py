@@ -170,6 +170,9 @@ class BrokerHost:
             self._fail(self._store.failure)
             return
         self.counts.turns += 1
+        for notice in effects.notices:
+            level = logging.WARNING if notice.is_warning else logging.INFO
+            log_event(level, notice.event, **notice.fields)
         for link, frames in effects.writes.items():
             if not self._connections.write(link, frames):
                 self._close_in_core(link)

@@ -21,12 +21,12 @@ from typing import Any, Self
 from palio.errors import InvalidValue, Unreachable
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Constraint, Predicate
-from palio.net.client.attributes import to_bytes
 from palio.net.client.connection import Connection
 from palio.net.client.notes import microseconds
+from palio.net.client.operator_requests import OperatorRequests
 from palio.net.client.publishing import Attributes, ClientPublishing, Outgoing
 from palio.net.client.subscription import PatternSubscription, Subscription
-from palio.protocol.wire.control import Explained, Place, Shown
+from palio.protocol.wire.queue_control import ForgetDurable
 from palio.routing.patterns.pattern import Pattern
 
 log = logging.getLogger("palio.client")
@@ -36,12 +36,12 @@ CLOSE_AFTER_ERROR_S_MAX = 1.0
 """How long a client that is closed because of an error waits for acknowledgements."""
 
 
-class Client:
+class Client(OperatorRequests):
     """A client of one broker. `connect` makes it."""
 
     def __init__(self, connection: Connection, wait: float = 0.0) -> None:
+        super().__init__(connection)
         session = connection.session
-        self._connection = connection
         self._session = session
         self._status = connection.status
         self._publishing = ClientPublishing(
@@ -233,31 +233,14 @@ class Client:
         if self._session.requests.unadvertise(id):
             await self._connection.answers.wait_for(id)
 
-    async def explain(self, message: Attributes, subscription: str = "") -> Explained:
-        """Where the message would go if it were published here, hop by hop, and why.
+    async def forget_durable(self, durable: str) -> None:
+        """End a durable subscription of this client's identity for good, with its queue.
 
-        With `subscription`: why it would, or would not, reach that one.
+        Raises RefusedByBroker with the code `unknown` if there is none of this name.
         """
         self._status.check()
-        id = self._session.requests.explain(to_bytes(message).decode(), subscription)
-        answer = await self._connection.answers.wait_for(id)
-        assert isinstance(answer, Explained)
-        return answer
-
-    async def topology(self) -> tuple[Place, ...]:
-        """The network as the broker sees it."""
-        self._status.check()
-        answer = await self._connection.answers.wait_for(self._session.requests.show())
-        assert isinstance(answer, Shown)
-        return answer.places
-
-    async def forget(self, broker: str) -> None:
-        """Declare that a broker that is away will never come back. For operators.
-
-        Its subscriptions end, and the messages that wait for it are deleted.
-        """
-        self._status.check()
-        await self._connection.answers.wait_for(self._session.requests.forget(broker))
+        id = self._session.requests.ask(ForgetDurable, durable)
+        await self._connection.answers.wait_for(id)
 
     def __repr__(self) -> str:
         return f"<client {self.name} of {self._status.address}>"

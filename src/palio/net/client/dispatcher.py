@@ -15,6 +15,7 @@ from palio.net.client.status import ClientStatus
 from palio.protocol.client.events import Arrival, Closing, SessionEvent
 from palio.protocol.wire import control
 from palio.protocol.wire.control import ControlMessage
+from palio.protocol.wire.queue_control import Purged, QueuesListed, SubscriptionsListed
 from palio.protocol.wire.refusals import to_error
 
 
@@ -77,5 +78,8 @@ class EventDispatcher:
                 | control.Done(id)
                 | control.Explained(id)
                 | control.Shown(id)
+                | QueuesListed(id)
+                | SubscriptionsListed(id)
+                | Purged(id)
             ):
                 self._answers.answer(id, message)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from palio.errors import PalioError
 from palio.model.language import parse
 from palio.model.predicate import Predicate
+from palio.net.config.limits import read_limits
 from palio.net.config.sections import Section
 from palio.net.config.values import (
     Config,
-    HostLimits,
     NeighbourAddress,
     PostgresSettings,
     Times,
@@ -26,26 +25,19 @@ from palio.protocol.broker.access import Access, Identity
 from palio.protocol.broker.disclosure import Disclosure
 from palio.protocol.broker.settings import (
     ROUTINGS,
-    WAITING_OVERHEAD,
-    ConnectionBounds,
     Neighbour,
     Settings,
-    SubscriptionBounds,
-    WaitingBounds,
 )
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.queues import Full
-from palio.protocol.policies.broker_record import FILTERS_MAX, WEIGHT_MAX, WEIGHT_MIN
-from palio.protocol.wire.frames import Limits
-from palio.protocol.wire.parts import CONTROL_BYTES_MIN, TEXT_BYTES_MAX
+from palio.protocol.policies.broker_record import WEIGHT_MAX, WEIGHT_MIN
 
 ANONYMOUS = "anonymous"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SECOND = 1_000_000
 _LEASE_US_MIN = _SECOND // 2
+_ORPHANS_US = 7 * 86_400 * _SECOND
 _USUAL = Settings("broker", Access())
-_FRAMES_MIN = 4
-"""So many of the largest frames may be unfinished by default."""
 
 
 def read(path: Path) -> Config:
@@ -61,8 +53,8 @@ def read(path: Path) -> Config:
     broker.finish()
     tls = _tls(top)
     known, addresses = _neighbours(top, name, shared, tls is not None)
-    limits = _limits(top)
-    full, bounds = _durability(top)
+    limits = read_limits(top)
+    full, orphans_us, bounds = _durability(top)
     keepalive_us, skew_us, handshake_us, frame_us, times = _times(top)
     access, quench = _access(top, listen, tls)
     settings = Settings(
@@ -82,6 +74,7 @@ def read(path: Path) -> Config:
         ),
         subscriptions=limits.subscriptions,
         full=full,
+        orphans_us=orphans_us,
         bounds=bounds,
     )
     metrics, storage = _metrics(top, listen), _storage(top)
@@ -215,114 +208,11 @@ def _predicate(section: Section, key: str, default: str | None) -> Predicate | N
         section.wrong(key, f"{error}")
 
 
-class _Limits(NamedTuple):
-    """What [limits] says, for whom it concerns."""
-
-    frames: Limits
-    host: HostLimits
-    connections: ConnectionBounds
-    subscriptions: SubscriptionBounds
-    waiting_max: int
-    waiting: WaitingBounds
-
-
-def _limits(top: Section) -> _Limits:
-    section, usual = top.section("limits"), _USUAL.limits
-    section.renamed("word", "control")
-    frames = Limits(
-        control=section.size("control", usual.control),
-        header=section.size("header", usual.header),
-        attributes=section.size("attributes", usual.attributes),
-        body=section.size("body", usual.body),
-    )
-    connections = _connection_bounds(section, frames)
-    host = HostLimits(
-        closing=connections.strangers_max,
-        congested_bytes=section.size("link", 1 << 20),
-        stuck_bytes=section.size("stuck", 64 << 20),
-        uncommitted_bytes=section.size("uncommitted", 64 << 20),
-        unsent_bytes=section.size("unsent", 1 << 30),
-    )
-    subscriptions = SubscriptionBounds(
-        subscriptions_max=section.count("subscriptions", _USUAL.subscriptions.subscriptions_max),
-        text_bytes_max=section.size("predicate", _USUAL.subscriptions.text_bytes_max),
-        filters_max=section.count("filters", _USUAL.subscriptions.filters_max),
-        predicates_bytes_max=section.size("predicates", _USUAL.subscriptions.predicates_bytes_max),
-        advertisements_max=section.count("advertisements", _USUAL.subscriptions.advertisements_max),
-    )
-    waiting_max = section.count("waiting", _USUAL.waiting_max)
-    waiting = _waiting_bounds(section, frames)
-    section.finish()
-    if frames.header < usual.header:
-        section.wrong(
-            "header",
-            f"brokers send headers of up to {usual.header >> 10} KiB: it must be that at least",
-        )
-    if frames.control < CONTROL_BYTES_MIN:
-        section.wrong(
-            "control",
-            f"brokers and clients send up to {CONTROL_BYTES_MIN >> 20} MiB: it must be that at least",
-        )
-    if subscriptions.text_bytes_max > TEXT_BYTES_MAX:
-        section.wrong("predicate", f"other brokers take {TEXT_BYTES_MAX >> 10} KiB at most")
-    if subscriptions.filters_max > FILTERS_MAX:
-        section.wrong("filters", f"other brokers take {FILTERS_MAX:,} at most")
-    if frames.frame >= 1 << 32:
-        section.wrong("body", "all parts together must be smaller than 4 GiB")
-    if host.stuck_bytes < host.congested_bytes + frames.frame:
-        section.wrong(
-            "stuck",
-            "it must be at least `link` and a whole frame together, or the largest frames never pass",
-        )
-    if host.unsent_bytes < host.stuck_bytes:
-        section.wrong("unsent", "it is for all connections, so it must not be smaller than stuck")
-    return _Limits(frames, host, connections, subscriptions, waiting_max, waiting)
-
-
-def _connection_bounds(section: Section, frames: Limits) -> ConnectionBounds:
-    usual = _USUAL.connections
-    clients_max = section.count("connections", usual.clients_max)
-    found = ConnectionBounds(
-        clients_max=clients_max,
-        identity_max=section.count("identity_connections", -(-clients_max * 4 // 5)),
-        strangers_max=section.count("strangers", usual.strangers_max),
-        unfinished_bytes=section.size(
-            "unfinished", max(usual.unfinished_bytes, _FRAMES_MIN * frames.frame)
-        ),
-    )
-    if found.unfinished_bytes < frames.frame:
-        section.wrong("unfinished", "it must be at least a whole frame, or none ever arrives")
-    return found
-
-
-def _waiting_bounds(section: Section, frames: Limits) -> WaitingBounds:
-    usual, message = _USUAL.waiting, frames.message + WAITING_OVERHEAD
-    queue_bytes = section.size("waiting_bytes", max(usual.queue_bytes, message))
-    identity_bytes = section.size("waiting_identity", max(usual.identity_bytes, queue_bytes))
-    held_bytes = section.size("held", usual.held_bytes + max(0, frames.body - _USUAL.limits.body))
-    found = WaitingBounds(
-        queue_bytes=queue_bytes,
-        identity_bytes=identity_bytes,
-        total_bytes=section.size("waiting_total", max(usual.total_bytes, identity_bytes)),
-        held_bytes=held_bytes,
-        held_total_bytes=section.size("held_total", max(usual.held_total_bytes, held_bytes)),
-    )
-    for key, size in (("waiting_bytes", found.queue_bytes), ("held", found.held_bytes)):
-        if size < message:
-            section.wrong(key, "it must be at least a whole message, or the largest never wait")
-    for key, size, of_one, smaller in (
-        ("waiting_identity", found.identity_bytes, found.queue_bytes, "waiting_bytes"),
-        ("waiting_total", found.total_bytes, found.identity_bytes, "waiting_identity"),
-        ("held_total", found.held_total_bytes, found.held_bytes, "held"),
-    ):
-        if size < of_one:
-            section.wrong(key, f"it must not be smaller than {smaller}")
-    return found
-
-
-def _durability(top: Section) -> tuple[Full, Bounds]:
+def _durability(top: Section) -> tuple[Full, int | None, Bounds]:
     queues, log, usual = top.section("queues"), top.section("log"), Bounds()
     full = queues.choice("full", [policy.value for policy in Full], Full.BLOCK.value)
+    # 0 is "never" too: whoever means that with it must not delete everything at once
+    orphans_us = queues.duration_us("orphans", _ORPHANS_US, never=True) or None
     bounds = Bounds(
         retention_us=log.duration_us("keep", usual.retention_us),
         retention_bytes=log.size("keep_bytes", usual.retention_bytes),
@@ -339,7 +229,7 @@ def _durability(top: Section) -> tuple[Full, Bounds]:
     log.finish()
     if bounds.journal_bytes < bounds.retention_bytes:
         log.wrong("bytes", "it must not be smaller than keep_bytes")
-    return Full(full), bounds
+    return Full(full), orphans_us, bounds
 
 
 def _times(top: Section) -> tuple[int, int, int, int, Times]:

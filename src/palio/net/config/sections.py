@@ -178,7 +178,10 @@ class Section:
         """Bytes."""
         return self._amount(key, _SIZES, 'a size: 65536 (bytes) or "64 KiB"', 1, default)
 
-    def duration_us(self, key: str, default: int) -> int:
+    def duration_us(self, key: str, default: int, *, never: bool = False) -> int:
+        """With `never`, that word is allowed too; it is 0."""
+        if never and self.has(key) and self._values[key] == "never":
+            return 0
         return self._amount(
             key, _DURATIONS, 'a duration: 30 (seconds) or "30 s"', 1_000_000, default
         )

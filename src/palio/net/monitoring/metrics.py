@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlia
 
 from palio.errors import MissingSoftware
 from palio.net.monitoring.counts import BUCKETS_S, Durations, HostCounts
-from palio.protocol.broker.snapshot import DurableCounters, LiveCounters, Snapshot
+from palio.protocol.broker.snapshot import DurableCounters, LiveCounters, QueueGauges, Snapshot
 from palio.protocol.wire.codes import CloseCode
 
 if TYPE_CHECKING:
@@ -87,6 +87,14 @@ _GAUGES: Final[_Names] = {
     "table_filters": ("table_filters", "Filters in the interest table"),
     "table_version": ("table_version", "Changes of the interest table"),
 }
+_QUEUES: Final[dict[str, tuple[str, str, int]]] = {
+    "messages": ("queue_messages", "Messages that wait for a durable subscription", 1),
+    "bytes": ("queue_bytes", "Bytes that wait for a durable subscription", 1),
+    "oldest_us": ("queue_oldest_seconds", "Age of the oldest message that waits", 1_000_000),
+    "consumers": ("queue_consumers", "Clients that consume a durable subscription", 1),
+    "is_paused": ("queue_paused", "1: an operator has paused the delivery; 0: it goes on", 1),
+}
+"""A field of QueueGauges: its metric, the help text, and what one unit of the metric is."""
 
 
 class Measure(NamedTuple):
@@ -160,9 +168,12 @@ def core_measures(snapshot: Snapshot) -> Iterator[Measure]:
     yield from _counters(snapshot.durable, _DURABLE)
     for field, (name, text) in _GAUGES.items():
         yield Measure(name, "gauge", text, {}, getattr(snapshot, field))
-    text = "Messages that wait for a durable subscription"
-    for subscription, count in snapshot.queues.items():
-        yield Measure("queue_messages", "gauge", text, {"subscription": subscription}, count)
+    text = "Durable subscriptions of this broker; only the largest have metrics"
+    yield Measure("queues", "gauge", text, {}, snapshot.queues.count)
+    for field, (name, text, unit) in _QUEUES.items():
+        for subscription, gauges in snapshot.queues.largest.items():
+            value = getattr(gauges, field) / unit
+            yield Measure(name, "gauge", text, {"subscription": subscription}, value)
     text = "Durable messages that wait for another broker"
     for broker, count in snapshot.streams.items():
         yield Measure("backlog_messages", "gauge", text, {"destination": broker}, count)
@@ -229,6 +240,7 @@ def _histogram(durations: Durations, broker: str) -> Metric:
 assert set(_HOST) == set(HostCounts.__slots__) - {"commits", "closed"}
 assert set(_LIVE) == set(LiveCounters.__struct_fields__)
 assert set(_DURABLE) == set(DurableCounters.__struct_fields__)
+assert set(_QUEUES) == set(QueueGauges.__struct_fields__)
 # Every field of a snapshot has one too; `connections` of the host tells what `links` does.
 _LABELLED = ("queues", "streams", "overflows", "misrouted")
 assert {"live", "durable", "links", *_LABELLED, *_GAUGES} == set(Snapshot.__struct_fields__)

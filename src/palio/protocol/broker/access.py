@@ -54,7 +54,8 @@ class Identity(msgspec.Struct, frozen=True):
     subscribe: Predicate | None = None
     publish: Predicate | None = None
     admin: bool = False
-    """May see topology, explanations and subscriptions of others, and forget brokers."""
+    """May see topology, explanations, queues and subscriptions of others, act on queues, and forget
+    brokers."""
 
     def __post_init__(self) -> None:
         check_name("an identity", self.name)

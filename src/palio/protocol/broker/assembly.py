@@ -22,12 +22,22 @@ from palio.protocol.broker.neighbour_messages import NeighbourMessages
 from palio.protocol.broker.neighbours import NeighbourLinks
 from palio.protocol.broker.network_view import NetworkView
 from palio.protocol.broker.operations import Operations
+from palio.protocol.broker.orphans import Orphans
 from palio.protocol.broker.quench import Quenching
+from palio.protocol.broker.queue_acts import QueueActs
+from palio.protocol.broker.queue_lists import QueueLists
 from palio.protocol.broker.remote_durable import RemoteSubscriptions
 from palio.protocol.broker.router_port import RouterPort
 from palio.protocol.broker.scheduler import WorkList
 from palio.protocol.broker.settings import Settings
-from palio.protocol.broker.snapshot import DurableCounters, LiveCounters, Snapshot
+from palio.protocol.broker.snapshot import (
+    QUEUES_MAX,
+    DurableCounters,
+    LiveCounters,
+    QueueGauges,
+    QueuesSnapshot,
+    Snapshot,
+)
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.broker.text_budget import TextBudget
 from palio.protocol.broker.waiting import Overflow, WaitingMessages
@@ -65,7 +75,20 @@ class Parts:
     neighbours: NeighbourMessages
     work: WorkList
 
-    def snapshot(self) -> Snapshot:
+    def _queue_gauges(self, now_us: int) -> dict[str, QueueGauges]:
+        found = self.messages.administration.largest(QUEUES_MAX)
+        return {
+            self.home.names.shown(one.name): QueueGauges(
+                one.messages,
+                one.bytes,
+                0 if one.stored_us is None else max(0, now_us - one.stored_us),
+                len(one.consumers),
+                one.is_paused,
+            )
+            for one in found
+        }
+
+    def snapshot(self, now_us: int) -> Snapshot:
         """Counters and gauges for operators."""
         traffic, delivery = self.data_path.counts, self.local.counts
         stored = self.messages.statistics()
@@ -96,7 +119,7 @@ class Parts:
             publishers=stored.publishers,
             journal_messages=stored.messages,
             journal_bytes=stored.bytes,
-            queues=stored.queues,
+            queues=QueuesSnapshot(len(stored.queues), self._queue_gauges(now_us)),
             streams=stored.backlogs,
             overflows={bound.value: self.local.waiting.dropped[bound] for bound in Overflow},
             misrouted=dict(self.view.policy.dropped),
@@ -118,7 +141,7 @@ def assemble(
     unicast = Unicast(name)
     database = LinkStateDatabase(name, epoch, now_us)
     # messages
-    messages = MessageStore(store, name, epoch, now_us, settings.bounds)
+    messages = MessageStore(store, name, epoch, now_us, settings.bounds, settings.full)
     waiting = WaitingMessages(settings.waiting_max, settings.waiting)
     local = LocalDelivery(table, output, links, waiting)
     neighbour_links = NeighbourLinks(settings, links, output)
@@ -148,7 +171,15 @@ def assemble(
         (table, policy, unicast), database, subscriptions, home, neighbour_links, links, output
     )
     quenching = Quenching(router, table, database, output, settings.quench)
-    operations = Operations(explaining, quenching, database, flooding, output)
+    administration = messages.administration
+    queues = (
+        QueueLists(home, subscriptions, local, administration, links, output),
+        QueueActs(
+            home, subscriptions, administration, data_path.flush, links, output, settings.access
+        ),
+        Orphans(store, home, administration, settings.orphans_us, work),
+    )
+    operations = Operations(explaining, quenching, database, flooding, queues, output)
     clients = Clients(
         settings.access, settings.connections, links, interests, subscriptions, operations, output,
         work, settings.subscriptions,

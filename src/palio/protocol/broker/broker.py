@@ -87,6 +87,7 @@ class Broker:
         self._upkeep = TableUpkeep(self.parts.table, defers=defers)
         self.parts.data_path.now_us = now_us
         self.parts.home.restore(now_us)
+        self.parts.operations.follow(settings.access, now_us)
         self.parts.neighbours.restore()
         self.parts.view.follow(now_us)
         self._upkeep.settle()
@@ -189,7 +190,7 @@ class Broker:
     def reload_access(self, access: Access, now_us: int) -> None:
         """Replace identities and grants; end what they no longer allow."""
         self._at(now_us)
-        self.parts.clients.reload(access)
+        self.parts.clients.reload(access, now_us)
         self._settle()
 
     def take(self) -> Effects:
@@ -213,6 +214,8 @@ class Broker:
             parts.subscriptions.created(name)
         for ended in ready.ended:
             parts.subscriptions.ended(ended)
+        for act in ready.acts:
+            parts.operations.acted(act)
         if ready.has_room:
             parts.data_path.store_held()
         self._settle()
@@ -253,7 +256,7 @@ class Broker:
         """Counters and gauges for operators."""
         strangers, unfinished_bytes = self._guard.strangers, self._guard.unfinished_bytes
         return msgspec.structs.replace(
-            self.parts.snapshot(), strangers=strangers, unfinished_bytes=unfinished_bytes
+            self.parts.snapshot(self.now_us), strangers=strangers, unfinished_bytes=unfinished_bytes
         )
 
     def _at(self, now_us: int) -> None:

@@ -1,8 +1,8 @@
 """The clients of a broker: their connections, their requests and the answers.
 
-    SubscribeRequest, UnsubscribeRequest, Credit              ─▶ subscriptions.py
+    SubscribeRequest, UnsubscribeRequest, ForgetDurable, Credit  ─▶ subscriptions.py
     AdvertiseRequest, UnadvertiseRequest                      ─▶ interests.py
-    Quench, Explain, Show, Forget                             ─▶ operations.py
+    Quench, Explain, Show, Forget; about queues               ─▶ operations.py
 
 A client has an identity (access.py), a name that it chooses and a session. Together they name the
 publisher of its messages (wire/publishers.py). The identity alone owns durable subscriptions and groups, so several clients of one
@@ -41,9 +41,11 @@ from palio.protocol.wire.control import (
 from palio.protocol.wire.frames import BrokenFrame
 from palio.protocol.wire.handshake import TooManyConnections, check_client
 from palio.protocol.wire.publishers import publisher_key
+from palio.protocol.wire.queue_control import ForgetDurable, QueueRequest
 from palio.protocol.wire.refusals import RequestRefused, refused
 
 Request: TypeAlias = UnsubscribeRequest | UnadvertiseRequest | OperationRequest
+SlicedRequest: TypeAlias = SubscribeRequest | AdvertiseRequest | ForgetDurable | QueueRequest
 
 
 class Clients:
@@ -91,7 +93,7 @@ class Clients:
             self.leave(known)
             reason = f"client {hello.name!r} has a newer connection"
             self._links.close(known, CloseCode.REPLACED, reason)
-        link.publisher = publisher
+        link.client, link.publisher = hello.name, publisher
         self._identify(link, identity)
         self._links.name_publisher(link)
         self._clients[link.number] = link
@@ -150,9 +152,10 @@ class Clients:
                 del self._restricted[name]
                 self._interests.grant(name, None)
 
-    def reload(self, access: Access) -> None:
+    def reload(self, access: Access, now_us: int) -> None:
         """Replace identities and grants; end what they no longer allow."""
         self._access = access
+        self._operations.follow(access, now_us)
         known = {identity.name: identity for identity in access.identities()}
         for link in self._clients.values():
             self._forget_identity(link)
@@ -179,10 +182,8 @@ class Clients:
         a request that takes long."""
         if isinstance(message, Credit):
             self._subscriptions.grant_credit(link.number, message.id, message.count)
-        elif isinstance(message, SubscribeRequest):
-            return self._subscribe(link, message, now_us)
-        elif isinstance(message, AdvertiseRequest):
-            return self._advertise(link, message)
+        elif isinstance(message, SlicedRequest):
+            return self._in_slices(link, message, now_us)
         elif isinstance(message, Request):
             try:
                 self._answer(link, message, now_us)
@@ -196,11 +197,23 @@ class Clients:
 
     def _subscribe(self, link: Link, request: SubscribeRequest, now_us: int) -> Slices:
         assert link.identity is not None
+        identity = link.identity
+        yield from self._subscriptions.subscribe(link.number, identity, request, now_us)
+        if link.identity is not identity:  # grants were reloaded meanwhile
+            self._subscriptions.check_grants(link.number, link.identity)
+
+    def _in_slices(self, link: Link, request: SlicedRequest, now_us: int) -> Slices:
+        """The slices of a request that may take long; it is refused if they raise."""
+        assert link.identity is not None
         try:
-            identity = link.identity
-            yield from self._subscriptions.subscribe(link.number, identity, request, now_us)
-            if link.identity is not identity:  # grants were reloaded meanwhile
-                self._subscriptions.check_grants(link.number, link.identity)
+            if isinstance(request, SubscribeRequest):
+                yield from self._subscribe(link, request, now_us)
+            elif isinstance(request, AdvertiseRequest):
+                yield from self._advertise(link, request)
+            elif isinstance(request, ForgetDurable):
+                yield from self._subscriptions.forget(link.number, link.identity, request, now_us)
+            else:
+                yield from self._operations.answer_queues(link, request, now_us)
         except InvalidFile:
             raise
         except PalioError as error:
@@ -220,20 +233,16 @@ class Clients:
     def _advertise(self, link: Link, request: AdvertiseRequest) -> Slices:
         own = self._advertised.setdefault(link.number, {})
         advertiser, bounds = Advertiser(link.number), self._bounds
-        try:
-            if request.id not in own and len(own) >= bounds.advertisements_max:
-                reason = f"a client may have {bounds.advertisements_max} advertisements here"
-                raise RequestRefused(RefusalCode.LIMIT, reason)
-            if len(request.constraints) > bounds.filters_max:
-                reason = f"an advertisement may have {bounds.filters_max} constraints here"
-                raise RequestRefused(RefusalCode.LIMIT, reason)
-            bounds.check_text("".join(request.constraints), "the advertisement")
-            job = BackgroundJob(lambda: Advertisement(tuple(map(_single, request.constraints))))
-            yield job
-            new = job.result()
-        except PalioError as error:
-            self._output.say(link.number, refused(request.id, error))
-            return
+        if request.id not in own and len(own) >= bounds.advertisements_max:
+            reason = f"a client may have {bounds.advertisements_max} advertisements here"
+            raise RequestRefused(RefusalCode.LIMIT, reason)
+        if len(request.constraints) > bounds.filters_max:
+            reason = f"an advertisement may have {bounds.filters_max} constraints here"
+            raise RequestRefused(RefusalCode.LIMIT, reason)
+        bounds.check_text("".join(request.constraints), "the advertisement")
+        job = BackgroundJob(lambda: Advertisement(tuple(map(_single, request.constraints))))
+        yield job
+        new = job.result()
         if own.pop(request.id, None) is not None:
             self._interests.unadvertise(advertiser, own.values())
         own[request.id] = new

@@ -2,9 +2,10 @@
 
     open ───▶ store ──(commit)──▶ created: flood it, and answer who asked             Subscribed
     forget ─▶ store ──(commit)──▶ ended: answer who asked, and tell who consumed it   Unsubscribed
+    move ───▶ store ──(commit)──▶ finish_move: from now on it has another owner
 
 A durable subscription belongs to an identity, which chooses its name. Clients of the identity
-consume it while they are connected.
+consume it while they are connected. `name` in this module is the key of durable_names.py.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from palio.errors import PalioError
 from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.protocol.broker.access import Identity
+from palio.protocol.broker.durable_names import DurableName, DurableNames
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.text_budget import TextBudget, predicate_bytes
 from palio.protocol.durability.message_store import MessageStore
@@ -23,7 +25,7 @@ from palio.protocol.durability.outgoing import QueueEnded
 from palio.protocol.interfaces import DurableSubscription
 from palio.protocol.policies.broker_record import filters_of
 from palio.protocol.policies.link_state import LinkStateDatabase
-from palio.protocol.wire.codes import Full, RefusalCode, parse_full
+from palio.protocol.wire.codes import EndCode, Full, RefusalCode, parse_full
 from palio.protocol.wire.control import Durable, Subscribed, SubscribeRequest
 from palio.protocol.wire.parts import text_bytes
 from palio.protocol.wire.refusals import RequestRefused
@@ -43,7 +45,7 @@ class HomeSubscriptions:
         self, me: str, store: MessageStore, interests: Interests, database: LinkStateDatabase,
         full: Full, budget: TextBudget,
     ) -> None:  # fmt: skip
-        """`full`: the default of what happens when a queue is full."""
+        """`full`: what happens when a queue is full, unless a client asks for less (Full.within)."""
         self._me = me
         self._store = store
         self._interests = interests
@@ -56,14 +58,22 @@ class HomeSubscriptions:
         """By uncommitted subscription: consumers waiting for Subscribed."""
         self._leaving: dict[tuple[str, int], list[Consumer]] = {}
         """By name and version of an uncommitted end: consumers waiting for Unsubscribed."""
+        self._ending: dict[str, tuple[EndCode, str]] = {}
+        """Ends that are not committed: why."""
+        self._moving: dict[str, str] = {}
+        """Subscriptions on their way to other identities: their new names."""
         self._version = 0
+        self.names = DurableNames()
 
     def restore(self, now_us: int) -> None:
         """Re-register stored subscriptions."""
-        for stored in self._store.subscriptions():
+        known = sorted(self._store.subscriptions(), key=lambda stored: stored.durable.version)
+        for stored in known:
             if stored.broker == self._me:
                 predicate = Predicate(filters_of(stored.durable.predicate))
-                self._create(stored.name, stored.durable, stored.full, predicate, now_us)
+                owner, _, called = stored.name.partition("/")  # as older versions stored it
+                title = DurableName(stored.owner or owner, stored.called or called)
+                self._create(stored.name, title, stored.durable, stored.full, predicate, now_us)
                 self._version = max(self._version, stored.durable.version)
                 self._database.set_durable(stored.name, stored.durable, predicate.filters)
 
@@ -76,17 +86,36 @@ class HomeSubscriptions:
     # ---- requests of clients
 
     def name(self, identity: Identity, durable: str) -> str:
-        """The full name of a subscription that a client calls so."""
+        """The key of the subscription that a client calls so, or of a new one."""
         check_subscription_name("durable subscription", durable)
-        return f"{identity.name}/{durable}"
+        name = str(DurableName(identity.name, durable))
+        if name in self._moving.values():
+            raise RequestRefused(
+                RefusalCode.CONFLICT,
+                f"an operator is giving {identity.name!r} a durable subscription {durable!r}",
+                remedy="try again in a moment",
+            )
+        return self.names.key(name) or self.names.new_key(name)
 
     def is_ending(self, name: str) -> bool:
         """Whether a subscription has ended, and its end is not committed yet."""
         return name in self._durables and not self._store.has(name)
 
-    def open(self, name: str, request: SubscribeRequest, predicate: Predicate, now_us: int) -> int:
+    def end_reason(self, name: str) -> tuple[EndCode, str]:
+        """Why a subscription is ending."""
+        return self._ending.get(name, (EndCode.FULL, "too many messages waited for it"))
+
+    def open(
+        self, name: str, identity: Identity, request: SubscribeRequest, predicate: Predicate,
+        now_us: int,
+    ) -> int:  # fmt: skip
         """Open a subscription, creating it if it does not exist. Returns its version."""
-        full = parse_full(request.full) or self._full
+        if name != self.name(identity, request.durable):
+            raise RequestRefused(
+                RefusalCode.CONFLICT,
+                f"the durable subscription {request.durable!r} has moved to another identity",
+            )
+        full = allowed(parse_full(request.full), self._full)
         if self.is_ending(name):
             self._drop(name)  # its end is not committed yet; this is a successor
         known = self._durables.get(name)
@@ -96,18 +125,35 @@ class HomeSubscriptions:
                 f"the durable subscription {request.durable!r} has the predicate "
                 f"{known.predicate}; unsubscribe it with forget first, or choose another name",
             )
+        if known is not None and full is not None:
+            self._check_full(name, request.durable, full)
         if known is None:
             self._budget.check(_owner(name), _size(name, predicate))
             since = now_us if request.since is None else request.since
             self._version = max(self._version + 1, now_us)
             durable = Durable(str(predicate), since, self._version)
-            self._create(name, durable, full, predicate, now_us)
+            title = DurableName(identity.name, request.durable)
+            self._create(name, title, durable, full or self._full, predicate, now_us)
             if not self._store.has(name):
                 self._drop(name)
                 reason = "more messages waited for it from the past than its bound allows"
                 raise RequestRefused(RefusalCode.FULL, reason)
             self._uncommitted[name] = []
         return self._durables[name].version
+
+    def _check_full(self, name: str, durable: str, full: Full) -> None:
+        """Raise unless a subscription does this already when its queue is full."""
+        status = self._store.administration.status(name)
+        assert status is not None
+        if status.full is not full:
+            raise RequestRefused(
+                RefusalCode.CONFLICT,
+                f"the durable subscription {durable!r} has full = {status.full.value!r}, not "
+                f"{full.value!r}",
+                remedy="subscribe without `full`, unsubscribe it with forget first, or choose "
+                "another name",
+            )
+        self._store.administration.confirm_full(name, full)
 
     def attach(self, name: str, consumer: Consumer, credit: int) -> Subscribed | None:
         """Add a consumer. Returns the answer, or None: it follows the commit (`created`)."""
@@ -117,13 +163,74 @@ class HomeSubscriptions:
             return None
         return self._subscribed(name, consumer, position)
 
-    def forget(self, name: str, consumer: Consumer, now_us: int) -> bool:
-        """End a subscription for good. False: it does not exist."""
+    def forget(self, name: str, consumer: Consumer | None, now_us: int) -> bool:
+        """End a subscription for good. False: it does not exist. `consumer` waits for Unsubscribed."""
         if name not in self._durables or not self._store.has(name):
             return False
-        self._leaving.setdefault((name, self._durables[name].version), []).append(consumer)
+        if consumer is not None:
+            self._leaving.setdefault((name, self._durables[name].version), []).append(consumer)
         self._store.remove(name, now_us)
         self._drop(name)
+        return True
+
+    # ---- acts of operators
+
+    def find(self, shown: str) -> str:
+        """The key of a subscription by its name, IDENTITY/NAME. Raises if there is none."""
+        name = self.names.key(shown)
+        if name is None or not self._store.has(name):
+            raise self.unknown(shown)
+        return name
+
+    def unknown(self, shown: str) -> RequestRefused:
+        """The error for a name that does not exist."""
+        text = repr(shown) if len(shown) <= 300 else repr(shown[:297]) + "..."
+        return RequestRefused(
+            RefusalCode.UNKNOWN,
+            f"broker {self._me!r} has no durable subscription {text}",
+            remedy="its name is IDENTITY/NAME, and `palio queues` lists those of a broker",
+        )
+
+    def version(self, name: str) -> int:
+        """The version of a subscription; 0: it does not exist any more."""
+        durable = self._durables.get(name)
+        return durable.version if durable is not None and self._store.has(name) else 0
+
+    def predicate(self, name: str) -> Predicate:
+        return self._predicates[name]
+
+    def text(self, name: str) -> str:
+        """The predicate of a subscription, as text."""
+        return self._durables[name].predicate
+
+    def end(self, name: str, code: EndCode, reason: str, now_us: int) -> int:
+        """End a subscription for good; its consumers are told after the commit. Returns how many
+        messages were in its queue."""
+        count = self._store.administration.waiting(name)
+        self._ending[name] = code, reason
+        self._store.remove(name, now_us, reason, code)
+        return count
+
+    def begin_move(self, name: str, owner: str) -> None:
+        """Give a subscription to another identity, once that is committed."""
+        moved = str(DurableName(owner, self.names.name(name).called))
+        if self.names.key(moved) is not None or moved in self._moving.values():
+            raise RequestRefused(
+                RefusalCode.CONFLICT,
+                f"there is a durable subscription {moved!r} already",
+                remedy="end or move that one first",
+            )
+        if name in self._moving:
+            raise RequestRefused(RefusalCode.CONFLICT, f"{name!r} is moving already")
+        self._moving[name] = moved
+        self._store.administration.assign(name, owner)
+
+    def finish_move(self, name: str, version: int, owner: str) -> bool:
+        """A move is committed. False: the subscription has ended meanwhile."""
+        self._moving.pop(name, None)
+        if self.version(name) != version:
+            return False
+        self.names.rename(name, DurableName(owner, self.names.name(name).called))
         return True
 
     # ---- after the commit
@@ -140,6 +247,7 @@ class HomeSubscriptions:
     def ended(self, ended: QueueEnded) -> list[Consumer]:
         """The end of a subscription is committed. Returns the consumers that wait to hear it."""
         name, version = ended.name, ended.version
+        self._ending.pop(name, None)
         known = self._durables.get(name)
         if known is not None and known.version == version:
             self._drop(name)
@@ -152,34 +260,50 @@ class HomeSubscriptions:
         return Subscribed(consumer.id, position, last, version)
 
     def _create(
-        self, name: str, durable: Durable, full: Full, predicate: Predicate, now_us: int
-    ) -> None:
+        self, name: str, title: DurableName, durable: Durable, full: Full, predicate: Predicate,
+        now_us: int,
+    ) -> None:  # fmt: skip
         interface = DurableSubscription(self._me, name)
         self._interests.add_durable(interface, predicate)
         try:
-            self._store.create(name, durable, full, matching(predicate), now_us)
+            self._store.create(name, durable, full, matching(predicate), now_us, *title)
         except PalioError:
             self._interests.remove_durable(interface)
             raise
         self._durables[name] = durable
         self._predicates[name] = predicate
         self._budget.add(_owner(name), _size(name, predicate))
+        self.names.add(name, title, durable.version)
 
     def _drop(self, name: str) -> None:
         """Stop matching messages for a subscription."""
         if self._durables.pop(name, None) is not None:
             self._budget.remove(_owner(name), _size(name, self._predicates.pop(name)))
+            self.names.remove(name)
             self._uncommitted.pop(name, None)
             self._interests.remove_durable(DurableSubscription(self._me, name))
 
 
 def _owner(name: str) -> str:
-    """The identity of a durable subscription; there is no / in its name."""
+    """The identity that made a durable subscription; there is no / in its name."""
     return name.partition("/")[0]
 
 
 def _size(name: str, predicate: Predicate) -> int:
     return predicate_bytes(predicate) + text_bytes(name)
+
+
+def allowed(full: Full | None, ceiling: Full) -> Full | None:
+    """What a client asks a full queue to do, if the operator allows it; raises if not."""
+    if full is not None and full.within(ceiling) is not full:
+        raise RequestRefused(
+            RefusalCode.DENIED,
+            "this broker lets no durable subscription block publishers: its configuration has "
+            f"[queues] full = {ceiling.value!r}",
+            remedy="subscribe without `full`, or with full = 'drop' or 'end'; or ask the operator "
+            "for full = 'block'",
+        )
+    return full
 
 
 def check_subscription_name(what: str, name: str) -> None:

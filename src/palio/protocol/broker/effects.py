@@ -23,6 +23,25 @@ class Close(NamedTuple):
     reason: str
 
 
+class Notice(msgspec.Struct, frozen=True):
+    """Something that the operator should find in the log: what happened, and to whom."""
+
+    event: str
+    fields: dict[str, object]
+    is_warning: bool = False
+
+
+class CommittedAct(msgspec.Struct, frozen=True, eq=False):
+    """What follows the commit of something that was asked for."""
+
+    link: int
+    """Of whoever asked; 0: nobody did."""
+    answer: ControlMessage | None
+    notice: Notice | None
+    finish: Callable[[], ControlMessage | None] | None = None
+    """Does the rest; returns another answer if that is not possible any more."""
+
+
 class BackgroundJob(Generic[T]):
     """A computation that nothing else depends on: any thread may `run` it."""
 
@@ -64,6 +83,8 @@ class Effects(msgspec.Struct):
     """Work waits for the next turn: call `take` again soon, whatever happens."""
     bugs: list[str] = []
     """To be logged: the broker went on, but something in it is wrong."""
+    notices: list[Notice] = []
+    """For the log."""
 
 
 class Output:
@@ -73,6 +94,7 @@ class Output:
         self._writes: dict[int, list[bytes]] = {}
         self._closes: dict[int, Close] = {}
         self._bugs: list[str] = []
+        self._notices: list[Notice] = []
 
     def write(self, link: int, data: bytes) -> None:
         if self._closes and link in self._closes:
@@ -85,6 +107,9 @@ class Output:
 
     def say(self, link: int, message: ControlMessage) -> None:
         self.write(link, control_frame(message))
+
+    def log(self, notice: Notice) -> None:
+        self._notices.append(notice)
 
     def close(self, link: int, close: Close) -> None:
         """Send Bye with the reason, and close."""
@@ -108,4 +133,6 @@ class Output:
         effects = Effects(writes, closes, commit)
         if self._bugs:
             effects.bugs, self._bugs = self._bugs, []
+        if self._notices:
+            effects.notices, self._notices = self._notices, []
         return effects

@@ -19,7 +19,7 @@ from palio.protocol.wire.handshake import Answering, Dialling, Unwelcome
 class Link:
     """A connection, and who is at the other end once that is known."""
 
-    __slots__ = ("certificate", "credit", "dialled", "handshake", "heard_us", "identity",
+    __slots__ = ("certificate", "client", "credit", "dialled", "handshake", "heard_us", "identity",
                  "is_congested", "is_restricted", "neighbour", "number", "pinged_us", "publisher",
                  "reader", "received")  # fmt: skip
 
@@ -38,6 +38,8 @@ class Link:
         """The name in the certificate of the other end, verified."""
         self.publisher = ""
         """Of a client: identity, name and session."""
+        self.client = ""
+        """Of a client: its name."""
         self.is_restricted = True
         """Whether some messages are outside the client's grant to publish."""
         self.credit = 0

@@ -206,6 +206,11 @@ class LocalDelivery:
         else:
             self._destinations.set(group.slot, layout.NONE)
 
+    def waiting_and_credit(self, link: int, id: int) -> tuple[int, int]:
+        """How many messages wait for a subscriber, and its credit."""
+        found = self._subscribers.get((link, id))
+        return (0, 0) if found is None else (len(found[0].waiting), found[0].credit)
+
     def grant_credit(self, link: int, id: int, count: int) -> None:
         """Add credit to a subscriber (or take it away, if negative), and send what waits."""
         found = self._subscribers.get((link, id))

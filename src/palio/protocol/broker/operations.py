@@ -1,19 +1,25 @@
-"""Requests about the whole network: explanations, topology, quenching, forgetting a broker. All but
-quenching need the grant `admin`."""
+"""Requests about the whole broker or network: explanations, topology, quenching, forgetting a broker, queues.
+All but quenching need the grant `admin`."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Hashable
+from typing import TypeAlias, cast
 
-from palio.protocol.broker.access import check_admin
-from palio.protocol.broker.effects import Output
+from palio.protocol.broker.access import Access, check_admin
+from palio.protocol.broker.effects import CommittedAct, Output
 from palio.protocol.broker.explain import Explaining
 from palio.protocol.broker.flooding import Flooding
 from palio.protocol.broker.links import Link
+from palio.protocol.broker.orphans import Orphans
 from palio.protocol.broker.quench import Quenching
+from palio.protocol.broker.queue_acts import QueueActs
+from palio.protocol.broker.queue_lists import QueueLists
+from palio.protocol.broker.scheduler import Slices
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.wire.control import Done, Explain, Forget, Quench, Show
 from palio.protocol.wire.parts import shown_parts
+from palio.protocol.wire.queue_control import ListQueues, ListSubscriptions, QueueRequest
 
 OperationRequest: TypeAlias = Quench | Explain | Show | Forget
 
@@ -25,12 +31,14 @@ class Operations:
         quenching: Quenching,
         database: LinkStateDatabase,
         flooding: Flooding,
+        queues: tuple[QueueLists, QueueActs, Orphans],
         output: Output,
     ) -> None:
         self.explaining = explaining
         self.quenching = quenching
         self._database = database
         self._flooding = flooding
+        self._lists, self._acts, self.orphans = queues
         self._output = output
 
     def answer(self, link: Link, request: OperationRequest, now_us: int) -> None:
@@ -48,6 +56,22 @@ class Operations:
             self._flooding.forget(request.broker, now_us)
             self._output.say(link.number, Done(request.id))
 
+    def answer_queues(self, link: Link, request: QueueRequest, now_us: int) -> Slices:
+        """Answer a request about queues or subscriptions."""
+        if isinstance(request, ListQueues | ListSubscriptions):
+            self._lists.answer(link, request, now_us)
+        else:
+            yield from self._acts.act(link, request, now_us)
+
+    def acted(self, act: Hashable) -> None:
+        """Something that was asked for is committed."""
+        self._acts.acted(cast(CommittedAct, act))
+
+    def follow(self, access: Access, now_us: int) -> None:
+        """Identities and grants are new, or the broker starts."""
+        self._acts.access = access
+        self.orphans.follow(access, now_us)
+
     def leave(self, link: Link) -> None:
         """Forget what a client that left has asked for."""
         self.explaining.leave(link)
@@ -55,9 +79,14 @@ class Operations:
 
     @property
     def deadline_us(self) -> int | None:
-        known = (self.quenching.deadline_us, self.explaining.deadline_us)
+        known = (
+            self.quenching.deadline_us,
+            self.explaining.deadline_us,
+            self.orphans.deadline_us,
+        )
         return min((at for at in known if at is not None), default=None)
 
     def wake(self, now_us: int) -> None:
         self.explaining.wake(now_us)
         self.quenching.wake(now_us)
+        self.orphans.wake(now_us)

@@ -33,6 +33,15 @@ from palio.protocol.wire.control import (
     UnsubscribeRequest,
 )
 from palio.protocol.wire.frames import MessageFrame
+from palio.protocol.wire.queue_control import (
+    EndQueue,
+    ForgetDurable,
+    ListQueues,
+    ListSubscriptions,
+    MoveQueue,
+    PauseQueue,
+    PurgeQueue,
+)
 
 TURN_UNITS = 80
 """The budget of a turn."""
@@ -66,7 +75,8 @@ def in_slices(parts: list[T], size: int) -> list[list[T]]:
 
 COSTS: Final[dict[Any, int]] = {
     SubscribeRequest: 4, UnsubscribeRequest: 4, AdvertiseRequest: 4, UnadvertiseRequest: 4,
-    Explain: 8, Quench: 4, RouterPacket: 4, LinkStates: 4,
+    Explain: 8, Quench: 4, RouterPacket: 4, LinkStates: 4, ForgetDurable: 8,
+    ListQueues: 20, ListSubscriptions: 40, PauseQueue: 4, PurgeQueue: 4, EndQueue: 4, MoveQueue: 4,
 }  # fmt: skip
 """Of control messages, in units. Messages, and what belongs to them, cost nothing here."""
 

@@ -109,7 +109,11 @@ class Settings(msgspec.Struct, frozen=True):
     skew_us: int = 10_000_000
     """How far ahead of the broker's clock a publisher's may be; later times of messages are cut."""
     full: Full = Full.BLOCK
-    """Default of what happens when the queue of a durable subscription is full."""
+    """What happens when the queue of a durable subscription is full, unless its client asks for less:
+    only where this is `block` may it ask for `block`."""
+    orphans_us: int | None = 7 * 24 * 3600 * 1_000_000
+    """How long durable subscriptions stay whose identity is no longer in the configuration; None: for
+    ever."""
     bounds: Bounds = Bounds()
     """Of durable messages."""
 

@@ -61,6 +61,28 @@ class DurableCounters(msgspec.Struct, frozen=True):
     """Stored messages that a replay skipped because they cannot be parsed."""
 
 
+QUEUES_MAX = 1000
+"""Of a snapshot: the ones with the most messages."""
+
+
+class QueueGauges(msgspec.Struct, frozen=True):
+    """A durable subscription and its queue."""
+
+    messages: int = 0
+    bytes: int = 0
+    oldest_us: int = 0
+    """The age of its oldest message."""
+    consumers: int = 0
+    is_paused: bool = False
+
+
+class QueuesSnapshot(msgspec.Struct, frozen=True):
+    count: int = 0
+    """Durable subscriptions whose home is this broker."""
+    largest: dict[str, QueueGauges] = {}
+    """By durable subscription; only the QUEUES_MAX with the most messages."""
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     live: LiveCounters = LiveCounters()
     durable: DurableCounters = DurableCounters()
@@ -87,8 +109,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Publishers whose sequence numbers the message store remembers."""
     journal_messages: int = 0
     journal_bytes: int = 0
-    queues: dict[str, int] = {}
-    """Messages that wait, by durable subscription."""
+    queues: QueuesSnapshot = QueuesSnapshot()
     streams: dict[str, int] = {}
     """Durable messages that wait, by the broker they go to."""
     overflows: dict[str, int] = {}

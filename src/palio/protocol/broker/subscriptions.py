@@ -9,18 +9,21 @@ A client gets the answer at once; for a new durable subscription, after the comm
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import cast
 
 from palio.errors import LimitExceeded, PalioError
 from palio.model.language import parse
 from palio.model.predicate import Predicate
 from palio.protocol.broker.access import Identity, check_subscribe, check_watch
+from palio.protocol.broker.client_subscription import CONGESTED, ClientSubscription
 from palio.protocol.broker.durable import Consumer, HomeSubscriptions, check_subscription_name
-from palio.protocol.broker.effects import BackgroundJob, Output
+from palio.protocol.broker.effects import BackgroundJob, CommittedAct, Output
 from palio.protocol.broker.groups import LiveGroups
 from palio.protocol.broker.interests import FILTERS_AT_ONCE, Interests
 from palio.protocol.broker.local import LocalDelivery
+from palio.protocol.broker.numbered_rows import NumberedRows
+from palio.protocol.broker.purging import purged
 from palio.protocol.broker.scheduler import Slices, in_slices
 from palio.protocol.broker.settings import SubscriptionBounds
 from palio.protocol.broker.text_budget import TextBudget, sendable_bytes
@@ -30,11 +33,11 @@ from palio.protocol.interfaces import (
     DurableConsumers,
     LiveSubscription,
     LocalInterface,
-    SharedSubscription,
     Watcher,
 )
 from palio.protocol.wire.codes import EndCode, Full, RefusalCode, parse_full
 from palio.protocol.wire.control import (
+    Done,
     Subscribed,
     SubscribeRequest,
     SubscriptionEnded,
@@ -42,44 +45,16 @@ from palio.protocol.wire.control import (
     UnsubscribeRequest,
 )
 from palio.protocol.wire.parts import cut
+from palio.protocol.wire.queue_control import ForgetDurable
 from palio.protocol.wire.refusals import RequestRefused
 from palio.routing.patterns.language import parse as parse_pattern
 from palio.routing.patterns.pattern import Part, Pattern, leaves
 
 CREDIT_MAX = 1 << 30
-_CONGESTED = 1 << 40
-"""Larger than any credit."""
 _REMOVED_AT_ONCE = 32
 """Subscriptions: a slice of a departure."""
 _SMALL_TEXT = 1024
 """Characters of a predicate that is parsed at once, if it has few filters; others are a job."""
-
-
-class ClientSubscription:
-    """One subscription of one client."""
-
-    __slots__ = (
-        "bytes", "durable", "id", "identity", "is_congested", "link", "pattern", "predicate",
-        "shared", "version",
-    )  # fmt: skip
-
-    def __init__(self, link: int, id: int, identity: Identity) -> None:
-        self.link = link
-        self.id = id
-        self.identity = identity
-        self.bytes = 0
-        """Of its predicate or pattern, as they count (text_budget.py); a durable one's are its identity's."""
-        self.predicate: Predicate | None = None
-        self.pattern: Pattern | None = None
-        """Either this or `predicate` is set."""
-        self.durable = ""
-        """Identity and name of a durable subscription; empty for others."""
-        self.version = 0
-        """Of a durable subscription: a successor with the same name has another one."""
-        self.shared: SharedSubscription | None = None
-        """The live group that it belongs to."""
-        self.is_congested = False
-        """Whether its credit is withheld because the connection is congested."""
 
 
 class ClientSubscriptions:
@@ -98,9 +73,23 @@ class ClientSubscriptions:
         self._bounds, self._budget = bounds, budget
         self._groups = LiveGroups()
         self._clients: dict[int, dict[int, ClientSubscription]] = {}  # by link and id
+        self._rows: NumberedRows[ClientSubscription] = NumberedRows()
+        self._number = 0
 
     def __iter__(self) -> Iterator[ClientSubscription]:
         return iter([one for own in self._clients.values() for one in own.values()])
+
+    def after(self, number: int) -> Iterator[tuple[int, ClientSubscription]]:
+        """Numbers and subscriptions after a number."""
+        for found, one in self._rows.after(number):
+            if self._clients.get(one.link, {}).get(one.id) is one:  # else it is being removed
+                yield found, one
+
+    def group_of(self, consumer: Hashable) -> str:
+        """The group of a consumer of a durable subscription."""
+        link, id = cast(Consumer, consumer)
+        one = self._clients.get(link, {}).get(id)
+        return "" if one is None else one.group
 
     def join(self, link: int) -> None:
         """A client has connected."""
@@ -123,6 +112,7 @@ class ClientSubscriptions:
             if interface is not None:
                 vacated.append(interface)
             self._budget.remove(link, one.bytes)
+            self._rows.remove(one.number)
             if one.shared is not None:
                 self._groups.leave(one.shared)
             if one.durable:
@@ -157,6 +147,7 @@ class ClientSubscriptions:
             raise PalioError("a subscription has a predicate or a pattern, and not both")
         one = ClientSubscription(link, request.id, identity)
         check_subscription_name("group", request.group)
+        one.group = request.group
         if request.pattern:
             yield from self._watch(one, request)
             return
@@ -222,12 +213,12 @@ class ClientSubscriptions:
         self._interests.flush()  # what has arrived may end the one that is asked for
         if self._home.is_ending(name):  # this is a successor: nobody takes part in both
             for other in self._consuming(name):
-                self.end(other.link, other.id, EndCode.FULL, "too many messages waited for it")
+                self.end(other.link, other.id, *self._home.end_reason(name))
         interface = DurableConsumers(name)
         yield from self._interests.enter(interface, one.predicate.filters)
         self._interests.flush()
         try:
-            one.version = self._home.open(name, request, one.predicate, now_us)
+            one.version = self._home.open(name, one.identity, request, one.predicate, now_us)
             answer = self._home.attach(name, consumer, credit)  # from here on nothing is refused
         except PalioError:
             self._interests.leave(interface)
@@ -253,6 +244,22 @@ class ClientSubscriptions:
                 return  # the answer follows the commit
         self._output.say(link, Unsubscribed(request.id))
 
+    def forget(self, link: int, identity: Identity, request: ForgetDurable, now_us: int) -> Slices:
+        """End a durable subscription of an identity by its name; raises if there is none."""
+        self._interests.flush()
+        administration = self._store.administration
+        name = self._home.name(identity, request.durable)
+        version = self._home.version(name)
+        if version:
+            yield from purged(self._home, administration, name)
+        is_there = bool(version) and self._home.version(name) == version
+        if not is_there or self._home.name(identity, request.durable) != name:  # it has moved
+            raise self._home.unknown(f"{identity.name}/{request.durable}")
+        for other in self._consuming(name):
+            self.end(other.link, other.id, EndCode.FORGOTTEN, "another client has forgotten it")
+        self._home.forget(name, None, now_us)
+        administration.note_act(CommittedAct(link, Done(request.id), None))
+
     def grant_credit(self, link: int, id: int, count: int) -> None:
         self._local.grant_credit(link, id, positive(count))
 
@@ -260,7 +267,7 @@ class ClientSubscriptions:
 
     def congest(self, link: int, is_congested: bool) -> None:
         """While a connection is congested, the subscriptions that it has get no messages."""
-        change = -_CONGESTED if is_congested else _CONGESTED
+        change = -CONGESTED if is_congested else CONGESTED
         for one in self._clients[link].values():
             if one.is_congested is not is_congested:
                 one.is_congested = is_congested
@@ -299,7 +306,11 @@ class ClientSubscriptions:
         for consumer in cast(list[Consumer], ended.consumers):
             one = self._consumed(consumer, ended.name)
             if one is not None and one.version == ended.version:
-                self.end(consumer.link, consumer.id, EndCode.FULL, ended.reason)
+                self.end(consumer.link, consumer.id, ended.code, ended.reason)
+
+    def consumers(self, name: str) -> list[Consumer]:
+        """The consumers of a durable subscription."""
+        return cast(list[Consumer], self._store.administration.consumers(name))
 
     def _consumed(self, consumer: Consumer, name: str) -> ClientSubscription | None:
         """The subscription of a consumer, if it is the durable one of this name."""
@@ -312,9 +323,12 @@ class ClientSubscriptions:
     def _add(self, one: ClientSubscription) -> None:
         self._clients[one.link][one.id] = one
         self._budget.add(one.link, one.bytes)
+        self._number = one.number = self._number + 1
+        self._rows.add(one.number, one)
 
     def _remove(self, one: ClientSubscription) -> None:
         self._budget.remove(one.link, one.bytes)
+        self._rows.remove(one.number)
         if one.pattern is not None:
             self._interests.unwatch(Watcher(one.link, one.id))
             self._local.remove(one.link, one.id)

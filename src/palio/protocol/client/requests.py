@@ -7,12 +7,16 @@ is repeated on each connection until it is withdrawn.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from palio.protocol.client.events import SessionEvent
 from palio.protocol.client.send_buffer import SendBuffer
 from palio.protocol.wire import control
 from palio.protocol.wire.control import ControlMessage
 from palio.protocol.wire.parts import check_request
+from palio.protocol.wire.queue_control import ForgetDurable, QueueRequest
+
+QueueAsked: TypeAlias = QueueRequest | ForgetDurable
 
 
 class SessionRequests:
@@ -65,6 +69,12 @@ class SessionRequests:
         """Declare that a broker is gone for good; Done or Refused answers."""
         id = next(self._ids)
         self._send(id, control.Forget(id, broker))
+        return id
+
+    def ask(self, kind: type[QueueAsked], *fields: str | int | bool) -> int:
+        """Ask about queues and subscriptions, or act on them (wire/queue_control.py)."""
+        id = next(self._ids)
+        self._send(id, kind(id, *fields))  # type: ignore[arg-type]
         return id
 
     def withdraw(self, id: int) -> None:

@@ -32,6 +32,7 @@ from palio.protocol.wire.frames import BrokenFrame, FrameReader, Limits, Message
 from palio.protocol.wire.handshake import other_version
 from palio.protocol.wire.headers import DeliverHeader
 from palio.protocol.wire.parts import AnswerParts
+from palio.protocol.wire.queue_control import Purged, QueuesListed, SubscriptionsListed
 
 
 class SessionSettings(msgspec.Struct, frozen=True):
@@ -234,6 +235,9 @@ class Session:
                     self.requests.answer(id)
                     events.append(answer)
             case control.Done(id):
+                self.requests.answer(id)
+                events.append(message)
+            case QueuesListed(id) | SubscriptionsListed(id) | Purged(id):
                 self.requests.answer(id)
                 events.append(message)
             case control.Bye(reason, code):

@@ -16,12 +16,11 @@ crash before it only brings back entries that were acknowledged a moment ago.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-
-import msgspec
+from collections.abc import Callable, Hashable
 
 from palio.protocol.durability import keys
 from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.changes import CheckpointChanges, SealChanges
 from palio.protocol.durability.clock import StoreClock
 from palio.protocol.durability.destination import Departures, Destination
 from palio.protocol.durability.journal import Journal
@@ -33,34 +32,7 @@ from palio.protocol.durability.statistics import StoreCounters
 from palio.protocol.durability.storage import Store
 from palio.protocol.durability.streams import IncomingStream, IncomingStreams
 from palio.protocol.durability.subscriptions import TrackedSubscription
-from palio.protocol.interfaces import DurableSubscription
 from palio.protocol.wire.control import CarryAck
-
-
-class SealChanges(msgspec.Struct, eq=False):
-    """What changed since the last seal. The dictionaries are ordered sets; the seal sets their values:
-    the numbers up to which its commit covers everything."""
-
-    pushed: dict[Destination, int] = {}
-    published: dict[PublisherRow, int] = {}
-    arrived: dict[IncomingStream, int] = {}
-    subscriptions: dict[DurableSubscription, TrackedSubscription | None] = {}
-    """None: it was removed."""
-    overflowed: dict[Destination, None] = {}
-    """They lost entries that were not acknowledged. Their heads are in this commit, because a crash
-    must not bring these entries back out of order."""
-    created: list[TrackedSubscription] = []
-    """Of this broker."""
-    ended: list[QueueEnded] = []
-    removed: list[Queue] = []
-
-
-class CheckpointChanges(msgspec.Struct, eq=False):
-    """What changed since the last checkpoint."""
-
-    acknowledged: dict[Destination, None] = {}
-    published: dict[PublisherRow, None] = {}
-    arrived: dict[IncomingStream, None] = {}
 
 
 class DirtySet:
@@ -111,6 +83,17 @@ class DirtySet:
     def note_overflowed(self, destination: Destination) -> None:
         """A destination lost entries that were not acknowledged."""
         self._seal.overflowed[destination] = None
+
+    def note_purged(self, queue: Queue) -> None:
+        """An operator has deleted entries of a queue."""
+        self.is_dirty = True
+        self.note_overflowed(queue)
+        self.request_checkpoint()
+
+    def note_act(self, act: Hashable) -> None:
+        """Something was done that is answered after the commit."""
+        self.is_dirty = True
+        self._seal.acts.append(act)
 
     def note_subscription(self, tracked: TrackedSubscription) -> None:
         """A subscription is new, or its replay has advanced."""
@@ -247,6 +230,7 @@ class ReadySet:
         self._acks: dict[IncomingStream, None] = {}
         self._created: list[TrackedSubscription] = []
         self._ended: list[QueueEnded] = []
+        self._acts: list[Hashable] = []
 
     def note_destination(self, destination: Destination) -> None:
         """A destination may have something to send."""
@@ -277,6 +261,7 @@ class ReadySet:
             self._published[row.name] = number
         self._created += changes.created
         self._ended += changes.ended
+        self._acts += changes.acts
 
     def take(self, now_us: int) -> Outgoing:
         """Take everything that may go out now."""
@@ -314,6 +299,8 @@ class ReadySet:
             outgoing.created = [tracked.stored.name for tracked in created]
             outgoing.ended = self._ended
             self._created, self._ended = [], []
+        if self._acts:
+            outgoing.acts, self._acts = self._acts, []
         return outgoing
 
 

@@ -163,6 +163,10 @@ class Journal:
                 count, size = count + 1, size + one
         return count, size
 
+    def stored_at_us(self, position: int) -> int:
+        """When a message was stored."""
+        return self._find(position).stored_at_us(position)
+
     def locate(self, positions: Sequence[int]) -> list[tuple[MessageBatch, int]]:
         """The messages at these positions, each as a batch and a row."""
         found: list[tuple[MessageBatch, int]] = []

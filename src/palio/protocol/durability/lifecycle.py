@@ -22,6 +22,7 @@ from palio.protocol.durability.subscriptions import (
     SubscriptionIndex,
     TrackedSubscription,
 )
+from palio.protocol.wire.codes import EndCode
 
 
 class SubscriptionLifecycle:
@@ -107,13 +108,13 @@ class SubscriptionLifecycle:
         if tracked.queue is not None:
             self._records.release(tracked.queue.sequence.release())
 
-    def end(self, tracked: TrackedSubscription, reason: str) -> None:
-        """End a subscription of this broker for good."""
+    def end(self, tracked: TrackedSubscription, reason: str, code: EndCode = EndCode.FULL) -> None:
+        """End a subscription of this broker for good; `reason` and `code` tell its consumers why."""
         queue = tracked.queue
         assert queue is not None
         consumers = self._consumers.release(queue)
         self.forget(tracked)
         self._counters.dropped += queue.dropped
         version = tracked.stored.durable.version
-        ended = QueueEnded(queue.name, reason, consumers, version)
+        ended = QueueEnded(queue.name, reason, consumers, version, code)
         self._dirty.note_ended(tracked, queue, ended)

@@ -26,6 +26,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import msgspec
 
 from palio.errors import PalioError
+from palio.protocol.durability.administration import QueueAdministration
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.clock import StoreClock
 from palio.protocol.durability.commits import Checkpoints, Commits, DirtySet, ReadySet
@@ -40,6 +41,7 @@ from palio.protocol.durability.storage import Store
 from palio.protocol.durability.subscriptions import Matching, StoredSubscription
 from palio.protocol.interfaces import DurableSubscription
 from palio.protocol.wire.batch import MessageBatch
+from palio.protocol.wire.codes import EndCode
 from palio.protocol.wire.control import CarryAck, Durable
 from palio.protocol.wire.headers import CarryHeader, CarryTarget
 from palio.routing.interest_table import Grouped
@@ -49,22 +51,23 @@ class MessageStore:
     """The store of the broker `broker`. `epoch` was created with it and never changes."""
 
     def __init__(
-        self, store: Store, broker: str, epoch: str, now_us: int, bounds: Bounds | None = None
-    ) -> None:
+        self, store: Store, broker: str, epoch: str, now_us: int, bounds: Bounds | None = None,
+        ceiling: Full = Full.BLOCK,
+    ) -> None:  # fmt: skip
+        """`ceiling`: what the operator allows a full queue to do."""
         bounds = bounds or Bounds()
         self.broker = broker
         self.epoch = epoch
         self._clock = StoreClock(now_us)
         self._counters = counters = StoreCounters()
         self._dirty = dirty = DirtySet(self._clock, bounds.lazy_us)
-        restored = restore(store, broker, bounds, dirty)
+        restored = restore(store, broker, bounds, dirty, ceiling)
         records, journal = restored.records, restored.journal
         subscriptions = restored.subscriptions
         replays = Replays(journal, dirty, counters)
         for tracked in subscriptions.all():
             if tracked.cursor is not None:
                 replays.add(tracked)
-        self._journal = journal
         self._publishers = restored.publishers
         self._subscriptions = subscriptions
         self._ready = ReadySet(broker, journal, counters)
@@ -90,6 +93,8 @@ class MessageStore:
             now_us,
         )
         self._commits = Commits(store, records, journal, self._checkpoints, dirty, self._ready)
+        self.administration = QueueAdministration(subscriptions, journal, dirty, self._ready)
+        """For operators."""
 
     # ---- messages
 
@@ -155,21 +160,25 @@ class MessageStore:
             self._lifecycle.forget(tracked)
 
     def create(
-        self, name: str, durable: Durable, full: Full, matching: Matching, now_us: int
-    ) -> None:
+        self, name: str, durable: Durable, full: Full, matching: Matching, now_us: int,
+        owner: str = "", called: str = "",
+    ) -> None:  # fmt: skip
         """Create a subscription here; announce it when `take` returns it.
 
         It may have ended at once (`has`), if its replay exceeds its bound.
         """
         self._clock.now_us = now_us
-        self._lifecycle.create(StoredSubscription(self.broker, name, durable, full), matching)
+        stored = StoredSubscription(self.broker, name, durable, full, owner=owner, called=called)
+        self._lifecycle.create(stored, matching)
 
-    def remove(self, name: str, now_us: int) -> None:
-        """End a subscription here for good."""
+    def remove(
+        self, name: str, now_us: int, reason: str = "", code: EndCode = EndCode.FORGOTTEN
+    ) -> None:
+        """End a subscription here for good; its consumers are told why after the commit."""
         self._clock.now_us = now_us
         tracked = self._subscriptions.find(self.broker, name)
         if tracked is not None:
-            self._lifecycle.end(tracked, "")
+            self._lifecycle.end(tracked, reason, code)
 
     def has(self, name: str) -> bool:
         """Whether there is such a subscription here."""
@@ -278,11 +287,10 @@ class MessageStore:
         dropped = self._counters.dropped + sum(queue.dropped for queue in queues)
         return StoreStatistics(
             msgspec.structs.replace(self._counters, dropped=dropped),
-            len(self._journal),
-            self._journal.bytes,
+            *self.administration.journal_size(),
             len(self._publishers),
             {broker: len(stream.sequence) for broker, stream in streams.items()},
-            {queue.name: len(queue) for queue in queues},
+            {queue.name: len(queue.sequence.entries) for queue in queues},
             len(self._consumers.queues),
             len(self._commits),
         )

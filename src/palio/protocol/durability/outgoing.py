@@ -8,6 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from palio.protocol.wire.batch import MessageBatch
+from palio.protocol.wire.codes import EndCode
 from palio.protocol.wire.control import CarryAck
 from palio.protocol.wire.headers import CarryTarget
 
@@ -32,10 +33,11 @@ class QueueEnded(msgspec.Struct, frozen=True):
 
     name: str
     reason: str
-    """Empty: it was ended by `remove`."""
+    """Empty: its own identity ended it."""
     consumers: list[Hashable]
     version: int
     """A successor with the same name has another version."""
+    code: EndCode = EndCode.FULL
 
 
 class Outgoing(msgspec.Struct):
@@ -51,5 +53,7 @@ class Outgoing(msgspec.Struct):
     ended: list[QueueEnded] = []
     has_more: bool = False
     """More may be sent, in the next turn: this one has enough."""
+    acts: list[Hashable] = []
+    """What operators did (administration.py)."""
     has_room: bool = False
     """Messages that `publish` did not take may be offered again."""

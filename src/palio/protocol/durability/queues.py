@@ -12,14 +12,14 @@ a delivery and given back by its acknowledgement. A single consumer gets the ent
 A consumer takes part in one queue (Consumers).
 
 A queue is bounded. When it is full, `block` accepts no more (nothing is lost, and in the end
-publishers wait), `drop` drops the oldest, `end` ends the subscription.
+publishers wait), `drop` drops the oldest, `end` ends the subscription. A paused queue delivers nothing.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Sequence
-from itertools import repeat
+from itertools import islice, repeat, takewhile
 from typing import Any
 
 import msgspec
@@ -48,16 +48,23 @@ class QueueConsumer:
 
 
 class QueueConsumers:
-    """The consumers of a queue. `turn` has those with credit, the next one first."""
+    """The consumers of a queue. `turn` has those with credit, the next one first. While they are
+    paused, they get nothing."""
 
-    __slots__ = ("_by_key", "turn")
+    __slots__ = ("_by_key", "is_paused", "turn")
 
     def __init__(self) -> None:
         self._by_key: dict[Hashable, QueueConsumer] = {}
         self.turn: deque[QueueConsumer] = deque()
+        self.is_paused = False
 
     def keys(self) -> list[Hashable]:
         return list(self._by_key)
+
+    def credit(self, key: Hashable) -> int:
+        """Of a consumer; 0: it is none."""
+        consumer = self._by_key.get(key)
+        return 0 if consumer is None else consumer.credit
 
     def add(self, key: Hashable, credit: int) -> None:
         self._by_key[key] = QueueConsumer(key, 0)
@@ -204,7 +211,8 @@ class Queue:
     @property
     def can_depart(self) -> bool:
         """Whether something can be sent to a consumer."""
-        return bool((self._sent < self.safe or self._returned) and self.consumers.turn)
+        is_waiting = self._sent < self.safe or self._returned
+        return bool(is_waiting and self.consumers.turn and not self.consumers.is_paused)
 
     def collect(self, departures: Departures, now_us: int) -> None:
         """Add what can be sent to consumers."""
@@ -225,6 +233,8 @@ class Queue:
     def deliver(self, departures: Departures | None = None) -> list[QueueShare]:
         """Assign entries to consumers: one by one in turn, or all its credit to a single one."""
         shares: list[QueueShare] = []
+        if self.consumers.is_paused:
+            return shares
         turn = self.consumers.turn
         self.has_more, room = False, DELIVERED_BYTES_MAX
         is_small = self.bytes <= _SMALL_BYTES
@@ -279,10 +289,23 @@ class Queue:
                 return QueueShare(consumer.key, redelivered, numbers, positions)
         return None
 
+    def oldest(self) -> int | None:
+        """The position of its oldest entry in the journal."""
+        return self.sequence.entries.get(self.sequence.lowest())
+
+    def purge(self, last: int, most: int) -> int:
+        """Drop entries up to the number `last`, the lowest first, at most so many. Returns how many.
+        What is in flight goes too: its acknowledgement only gives the credit back."""
+        entries = self.sequence.entries
+        numbers = list(islice(takewhile(last.__ge__, entries), most))  # they ascend
+        self.bytes -= self._journal.release([entries.pop(n) for n in numbers])
+        self.sequence.gone += numbers
+        self._sent = max(self._sent, self.sequence.lowest())
+        return len(numbers)
+
     def clear(self) -> None:
         """Drop all entries."""
-        for n in list(self.sequence.entries):
-            self._remove(n)
+        self.purge(self.sequence.next, len(self.sequence.entries))
 
     def settled(self) -> None:
         """The head was put."""

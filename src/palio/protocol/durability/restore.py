@@ -14,6 +14,7 @@ from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.commits import DirtySet
 from palio.protocol.durability.journal import Journal
 from palio.protocol.durability.publishers import PublisherTable
+from palio.protocol.durability.queues import Full
 from palio.protocol.durability.sequence import CommitRecords, EntrySequence
 from palio.protocol.durability.storage import DamagedStore, Store, decoded
 from palio.protocol.durability.streams import IncomingStreams
@@ -32,12 +33,14 @@ class RestoredState(NamedTuple):
     subscriptions: SubscriptionIndex
 
 
-def restore(store: Store, broker: str, bounds: Bounds, dirty: DirtySet) -> RestoredState:
+def restore(
+    store: Store, broker: str, bounds: Bounds, dirty: DirtySet, ceiling: Full = Full.BLOCK
+) -> RestoredState:
     """Read everything that is stored. Raises UnknownFormat if another version wrote it, DamagedStore
     if it cannot be read or does not fit together."""
     keys.check_format(store)
     try:
-        return _restored(store, broker, bounds, dirty)
+        return _restored(store, broker, bounds, dirty, ceiling)
     except _MISFITS as error:
         raise DamagedStore(
             f"the message store does not fit together ({type(error).__name__}: {error})"
@@ -48,7 +51,9 @@ _MISFITS = (LookupError, ValueError, TypeError, OverflowError)
 """What values raise that can be decoded, and that no version of this program wrote together."""
 
 
-def _restored(store: Store, broker: str, bounds: Bounds, dirty: DirtySet) -> RestoredState:
+def _restored(
+    store: Store, broker: str, bounds: Bounds, dirty: DirtySet, ceiling: Full
+) -> RestoredState:
     stored = [
         decoded(subscription_decoder, key, value) for key, value in store.scan(keys.SUBSCRIPTIONS)
     ]
@@ -68,7 +73,7 @@ def _restored(store: Store, broker: str, bounds: Bounds, dirty: DirtySet) -> Res
         for origin, epoch, number in record.arrived:
             dirty.note_restored(stream=incoming.restore(origin, epoch, number, record.time_us))
     journal = Journal(store, bounds, position)
-    subscriptions = SubscriptionIndex(broker, journal, bounds)
+    subscriptions = SubscriptionIndex(broker, journal, bounds, ceiling)
     for destination, sequence in sequences.streams.items():
         subscriptions.stream(destination, sequence)
     for one in stored:

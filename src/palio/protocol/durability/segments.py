@@ -119,6 +119,15 @@ class Segment:
         """Whether some of its messages were published here."""
         return any(span.published_here for span in self.spans)
 
+    def stored_at_us(self, position: int) -> int:
+        """When the message at a position was stored."""
+        at = self.first
+        for span in self.spans:
+            at += span.count
+            if position < at:
+                return span.stored_us
+        raise self._damaged(f"nothing says when its message {position} was stored")
+
     def since(self, time_us: int) -> int:
         """The position of the first message that was stored at this time or later."""
         at = self.first

@@ -35,6 +35,12 @@ class StoredSubscription(msgspec.Struct, frozen=True, array_like=True):
     full: Full
     cursor: int | None = None
     """Where its replay goes on; None: it is done."""
+    is_paused: bool = False
+    """Whether an operator has stopped its delivery."""
+    owner: str = ""
+    """The identity that owns it now; empty: as `name` says, which never changes."""
+    called: str = ""
+    """What its owner calls it; empty: as `name` says."""
 
     @property
     def label(self) -> str:
@@ -85,7 +91,10 @@ class TrackedSubscription:
 class SubscriptionIndex:
     """All known subscriptions and their destinations. `version` grows with every change."""
 
-    def __init__(self, broker: str, journal: Journal, bounds: Bounds) -> None:
+    def __init__(
+        self, broker: str, journal: Journal, bounds: Bounds, ceiling: Full = Full.BLOCK
+    ) -> None:
+        """`ceiling`: what the operator allows a full queue to do."""
         self.broker = broker
         self.version = 0
         self.queues: dict[str, Queue] = {}
@@ -95,6 +104,7 @@ class SubscriptionIndex:
         self._tracked: dict[DurableSubscription, TrackedSubscription] = {}
         self._journal = journal
         self._bounds = bounds
+        self._ceiling = ceiling
         self._reachable: frozenset[str] = frozenset()
 
     def changed(self) -> None:
@@ -115,15 +125,19 @@ class SubscriptionIndex:
         tracked = self.find(self.broker, name)
         return tracked.queue if tracked else None
 
+    def allowed(self, full: Full) -> Full:
+        """What a full queue does that was made with this."""
+        return full.within(self._ceiling)
+
     def add(
         self, stored: StoredSubscription, sequence: EntrySequence | None = None
     ) -> TrackedSubscription:
         """Track a subscription; `sequence` has what its queue held before a restart."""
         if stored.broker == self.broker:
             sequence = EntrySequence() if sequence is None else sequence
-            queue = Queue(
-                stored.name, stored.label, stored.full, sequence, self._journal, self._bounds
-            )
+            full = self.allowed(stored.full)
+            queue = Queue(stored.name, stored.label, full, sequence, self._journal, self._bounds)
+            queue.consumers.is_paused = stored.is_paused
             self.queues[stored.label] = queue
             tracked = TrackedSubscription(stored, queue, queue)
         else:

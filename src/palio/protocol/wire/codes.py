@@ -74,6 +74,10 @@ class EndCode(StrEnum):
     """Another client consumes the durable subscription."""
     FORGOTTEN = "forgotten"
     """The durable subscription was ended for good, by another client."""
+    OPERATOR = "operator"
+    """The durable subscription was ended for good, by an operator."""
+    MOVED = "moved"
+    """An operator gave the durable subscription to another identity."""
 
 
 class RefusalCode(StrEnum):
@@ -82,13 +86,13 @@ class RefusalCode(StrEnum):
     INVALID = "invalid"
     """The request makes no sense; the reason says what would."""
     DENIED = "denied"
-    """The grants of the client do not allow it."""
+    """The grants of the client, or the configuration of the broker, do not allow it."""
     LIMIT = "limit"
     """The client has as many as it may have."""
     FULL = "full"
     """More messages of the past match the subscription than its queue holds."""
     CONFLICT = "conflict"
-    """Something else has this id or this name."""
+    """Something else has this id or this name, or the subscription is there with other options."""
     UNKNOWN = "unknown"
     """There is no such subscription."""
     PARSE = "parse"
@@ -117,6 +121,25 @@ class Full(StrEnum):
     """The oldest messages are dropped."""
     END = "end"
     """The subscription ends."""
+
+    def within(self, ceiling: Full) -> Full:
+        """What a subscription gets that asks for this, where the operator allows `ceiling`. Only
+        `block` harms others, so it needs the operator's `block`; `drop` and `end` are always allowed.
+
+        >>> Full.BLOCK.within(Full.DROP), Full.END.within(Full.DROP), Full.BLOCK.within(Full.BLOCK)
+        (<Full.DROP: 'drop'>, <Full.END: 'end'>, <Full.BLOCK: 'block'>)
+        """
+        return ceiling if self is Full.BLOCK else self
+
+
+class SubscriptionKind(StrEnum):
+    """What a subscription of a client is."""
+
+    LIVE = "live"
+    SHARED = "shared"
+    """Live, in a group."""
+    PATTERN = "pattern"
+    DURABLE = "durable"
 
 
 def parse_role(word: str) -> HelloRole:

@@ -7,6 +7,7 @@
     AdvertiseRequest, UnadvertiseRequest, Quench        Done, Wanted
     (messages: PUBLISH)                                 Published, Rejected
     Explain, Show, Forget                               Explained, Shown, Done
+    about queues and subscriptions: queue_control.py
     any request                                         Refused
 
     broker ◀──▶ broker
@@ -26,21 +27,17 @@ grows with the network goes in parts (parts.py): `more` says that the next part 
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from palio.protocol.wire.codes import CloseCode as CloseCode
 from palio.protocol.wire.codes import EndCode, RefusalCode
+from palio.protocol.wire.queue_control import ForgetDurable, QueueAnswer, QueueRequest
+from palio.protocol.wire.structs import ControlStruct as _Control
+from palio.protocol.wire.structs import Number
 
 VERSION = 2
-
-Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""Every number on the wire. Decoding refuses others, so no other code checks the range."""
-
-
-class _Control(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The tag of each control message is part of the protocol; the name of its class is not."""
 
 
 # ---- either way
@@ -393,6 +390,14 @@ _ToClient: TypeAlias = _ToSubscriber | Published | Rejected | Refused | Done | W
 _Answer: TypeAlias = Explained | Shown
 _LinkState: TypeAlias = Digest | LinkStates | Missing
 _BetweenBrokers: TypeAlias = _LinkState | RouterPacket | CarryAck | ExplainHop | HopExplained
+_Queues: TypeAlias = QueueRequest | ForgetDurable | QueueAnswer
 ControlMessage: TypeAlias = (
-    _EitherWay | _Subscribing | _Publishing | _Asking | _ToClient | _Answer | _BetweenBrokers
+    _EitherWay
+    | _Subscribing
+    | _Publishing
+    | _Asking
+    | _Queues
+    | _ToClient
+    | _Answer
+    | _BetweenBrokers
 )

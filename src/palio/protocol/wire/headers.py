@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from palio.protocol.wire.control import Number
+from palio.protocol.wire.structs import Number
 
 
 class PublishHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
