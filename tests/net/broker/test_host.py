@@ -12,6 +12,7 @@ from palio.errors import PalioError
 from palio.net.broker import connections
 from palio.net.broker.clock import BrokerClock
 from palio.net.broker.server import Server, serving
+from palio.net.listeners.native import NativeConnection
 from palio.net.storage.sqlite import SqliteStore
 from palio.net.storage.store import StoreFailed
 from palio.protocol.broker.failure import BrokerFailed
@@ -210,6 +211,27 @@ def test_a_read_that_fails_ends_the_broker_too(tmp_path: Path, cores: Cores) -> 
             peer.say(Ping(1))
             await peer.rest()
             with pytest.raises(StoreFailed, match="cannot be used"):
+                await server.host.finished
+
+    run(scene())
+
+
+def test_a_failure_while_effects_are_carried_out_ends_the_broker(
+    tmp_path: Path, cores: Cores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The effects after it are lost, and a commit among them would never be answered."""
+
+    def broken(self: NativeConnection, frames: list[bytes]) -> int:
+        monkeypatch.undo()
+        raise RuntimeError("the handler is closed")
+
+    async def scene() -> None:
+        async with serving(configured(tmp_path), cores) as server:
+            peer = await Peer.at(server.endpoint)
+            monkeypatch.setattr(NativeConnection, "write", broken)
+            peer.say(Ping(1))
+            await peer.rest()
+            with pytest.raises(PalioError, match="met a bug and stops: RuntimeError"):
                 await server.host.finished
 
     run(scene())

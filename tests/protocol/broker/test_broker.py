@@ -202,6 +202,35 @@ def test_a_broker_that_was_asleep_keeps_its_links() -> None:
     assert all(broker.snapshot().neighbours == 2 for broker in exchange.brokers.values())
 
 
+def test_a_broker_that_was_asleep_keeps_what_it_knows_of_the_others() -> None:
+    """Or whose clock was set: the others may have refreshed their link states all the time."""
+    exchange = network(RING)
+    ann = exchange.client("c", "ann")
+    ann.session.subscriptions.subscribe("x > 0")
+    exchange.run()
+    asleep = exchange.brokers["a"]
+    database = asleep.parts.view.database
+    asleep.wake(exchange.now_us + 3_600_000_000)
+    asleep.take()
+    assert database.reachable_brokers() == {"b", "c", "d", "e"}
+    assert database.wanted("c").filters
+    asleep.wake(asleep.now_us + 500_000)
+    assert database.reachable_brokers() == {"b", "c", "d", "e"}
+
+
+def test_what_is_not_read_for_long_does_not_age() -> None:
+    exchange = network(RING)
+    paused = exchange.brokers["a"]
+    now_us = exchange.now_us
+    paused.pause(now_us)
+    for seconds in range(1, 120):
+        paused.wake(now_us + seconds * 1_000_000)
+        paused.take()
+    paused.resume(now_us + 120_000_000)
+    paused.wake(now_us + 120_500_000)
+    assert paused.parts.view.database.reachable_brokers() == {"b", "c", "d", "e"}
+
+
 def test_brokers_that_dial_each_other_keep_one_link() -> None:
     for a, b in (("a", "b"), ("b", "a")):
         exchange = Exchange()

@@ -208,13 +208,13 @@ def test_a_doubled_message_is_not_answered_with_more_than_is_safe() -> None:
 
 def test_a_stream_that_gave_up_numbers_has_no_gap_after_a_crash() -> None:
     host = Host()
-    fact = ("B", "x", Durable("", 1 << 60, 1), all_match)
-    host.messages.learn(*fact, 0)
+    host.messages.learn("B", "x", Durable("", host.now_us, 1), all_match, host.now_us)
     host.publish([1], ("B", "x"))
     host.turn()
     host.publish([2], ("B", "x"))
-    host.messages.unlearn("B", "x", 0)
-    host.messages.learn("B", "x", Durable("", 1 << 60, 2), all_match, 0)
+    host.messages.unlearn("B", "x", host.now_us)
+    host.now_us += 1
+    host.messages.learn("B", "x", Durable("", host.now_us, 2), all_match, host.now_us)
     host.publish([3], ("B", "x"))
     host.turn()
     host.restart()
@@ -332,6 +332,20 @@ def test_since_replays_what_was_published_here_and_only_once() -> None:
     host.create("y", since=5000)
     host.messages.attach("y", "c", 10)
     assert delivered(host.turn()) == [5, 6, 7]
+
+
+def test_a_subscription_from_the_future_begins_before_it_was_learned() -> None:
+    """The clock of its home broker is an hour ahead: what was stored since it began is not lost."""
+    host = Host()
+    for seconds in (10, 20, 30):
+        host.now_us = 1_000_000 * seconds
+        host.publish([seconds // 10])
+        host.turn()
+    host.now_us += 100_000  # the link state took so long, and message 3 was stored meanwhile
+    ahead_us = host.now_us + 3_600_000_000
+    host.messages.learn("B", "x", Durable("", ahead_us, 1), odd, host.now_us)
+    host.messages.reachable(["B"], 0)
+    assert [batch.number(row) for batch, row, _ in host.turn().carries] == [3]
 
 
 def test_a_replay_waits_for_room_and_goes_on_after_a_restart() -> None:

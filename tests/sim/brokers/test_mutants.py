@@ -13,6 +13,7 @@ from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.neighbours import NeighbourLinks
 from palio.protocol.durability.commits import Commits
+from palio.protocol.durability.lifecycle import SubscriptionLifecycle
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.publishers import PublisherTable
 from palio.protocol.durability.streams import IncomingStream, OutgoingStream
@@ -171,13 +172,12 @@ def test_subscriptions_that_are_not_stored_are_caught(monkeypatch: Patch) -> Non
 
 def test_a_replay_that_is_left_out_is_caught(monkeypatch: Patch) -> None:
     """A subscription begins where an origin hears of it."""
-    learn = MessageStore.learn
+    add = SubscriptionLifecycle.add
 
-    def late(self: MessageStore, broker: str, name: str, durable: Any, *rest: Any) -> None:
-        since = msgspec.structs.replace(durable, since=1 << 60)
-        learn(self, broker, name, since, *rest)
+    def late(self: SubscriptionLifecycle, stored: Any, matching: Any, since: int) -> bool:
+        return add(self, stored, matching, 1 << 60)
 
-    monkeypatch.setattr(MessageStore, "learn", late)
+    monkeypatch.setattr(SubscriptionLifecycle, "add", late)
     caught("lost")
 
 

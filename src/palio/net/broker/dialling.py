@@ -62,17 +62,28 @@ class Dialler:
 
     async def _connect(self, endpoint: Endpoint) -> NativeConnection | None:
         name = self._address.tls_name or endpoint.host
-        congested_bytes = self._host.limits.congested_bytes
+        made: list[NativeConnection] = []
+
+        def make() -> NativeConnection:
+            made.append(NativeConnection(self._host, self._host.limits.congested_bytes, self._name))
+            return made[0]
+
         try:
             async with asyncio.timeout(self._times.dial_us_max / 1e6):
                 _, connection = await asyncio.get_running_loop().create_connection(
-                    lambda: NativeConnection(self._host, congested_bytes, self._name),
+                    make,
                     endpoint.host,
                     endpoint.port,
                     ssl=self._tls,
                     server_hostname=name if self._tls is not None else None,
                 )
-        except (OSError, TimeoutError) as error:  # ssl.SSLError is an OSError
+        except BaseException as error:
+            # The time may be over, or the dialler cancelled, when the connection was just made: uvloop
+            # then closes it without telling the protocol.
+            for one in made:
+                one.lose()
+            if not isinstance(error, OSError):  # TimeoutError and ssl.SSLError are such
+                raise
             self._failed(endpoint, _reason(error))
             return None
         self._told.clear()

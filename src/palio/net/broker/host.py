@@ -35,6 +35,7 @@ from palio.net.monitoring.counts import HostCounts
 from palio.net.monitoring.logs import log_bug, log_event
 from palio.net.storage.store import CommittingStore, LeaseLost, StoreFailed, StoreOutage
 from palio.protocol.broker.access import Access
+from palio.protocol.broker.effects import Effects
 from palio.protocol.broker.failure import BrokerFailed
 from palio.protocol.broker.snapshot import Snapshot
 from palio.protocol.durability.storage import DamagedStore
@@ -162,17 +163,17 @@ class BrokerHost:
         if self.finished.done():
             return
         try:
-            effects = self._core.take()
-        except Exception as error:
+            self._carry_out(self._core.take())
+        except (
+            Exception
+        ) as error:  # a commit that is lost with other effects would never be answered
             self._fail(error)
-            return
+
+    def _carry_out(self, effects: Effects) -> None:
         if self._store.failure is not None:
             self._fail(self._store.failure)
             return
         self.counts.turns += 1
-        for notice in effects.notices:
-            level = logging.WARNING if notice.is_warning else logging.INFO
-            log_event(level, notice.event, **notice.fields)
         for link, frames in effects.writes.items():
             if not self._connections.write(link, frames):
                 self._close_in_core(link)
@@ -186,6 +187,9 @@ class BrokerHost:
             self._jobs.start(effects.jobs)
         for link, is_read in effects.reading.items():
             self._connections.set_reading(link, is_read)
+        for notice in effects.notices:
+            level = logging.WARNING if notice.is_warning else logging.INFO
+            log_event(level, notice.event, **notice.fields)
         for bug in effects.bugs:
             log_event(logging.ERROR, "a bug, and the broker goes on", reason=bug)
         if effects.has_more:

@@ -21,7 +21,8 @@ _USUAL: dict[str, dict[str, object]] = {"times": {"redial_max": "1 s"}}
 
 
 class ClusterConfiguration:
-    """`addresses` says where the first broker of each link dials the second."""
+    """`addresses` says where the first broker of each link dials the second; `own` has more of
+    broker.toml for single brokers, over what all have."""
 
     def __init__(
         self,
@@ -32,7 +33,10 @@ class ClusterConfiguration:
         settings: Toml,
     ) -> None:
         self.ports, self.links = ports, links
-        self.addresses = {pair: f"{HOST}:{ports[pair[1]]}" for pair in links}
+        self.addresses: dict[tuple[str, str], str | list[str]] = {
+            pair: f"{HOST}:{ports[pair[1]]}" for pair in links
+        }
+        self.own: dict[str, Toml] = {}
         self.has_tls = has_tls
         self._routing, self._settings = routing, settings
         self._secret = ""
@@ -72,7 +76,8 @@ class ClusterConfiguration:
             sections["tls"] = {
                 key: str(getattr(self._certificates, key)) for key in self._certificates._fields
             }
-        for key, values in [*_USUAL.items(), *self._settings.items()]:
+        own = self.own.get(name, {})
+        for key, values in [*_USUAL.items(), *self._settings.items(), *own.items()]:
             sections.setdefault(key, {}).update(values)
         return "\n".join(_lines(sections))
 

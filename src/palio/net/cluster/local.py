@@ -73,6 +73,8 @@ class Cluster:
         self._processes = BrokerProcesses()
         self._exits = ExitStack()
         self.folder = Path()
+        self.variables: dict[str, dict[str, str]] = {}
+        """More of the environment for single brokers, from their next start on."""
 
     @property
     def names(self) -> list[str]:
@@ -93,10 +95,15 @@ class Cluster:
         return self._configuration.links
 
     @property
-    def addresses(self) -> dict[tuple[str, str], str]:
+    def addresses(self) -> dict[tuple[str, str], str | list[str]]:
         """What the first broker of each link dials. Change it before the start to put something
         between two brokers."""
         return self._configuration.addresses
+
+    @property
+    def own_settings(self) -> dict[str, Toml]:
+        """More of broker.toml for single brokers, from their next start or `reload` on."""
+        return self._configuration.own
 
     @property
     def authority(self) -> Path | None:
@@ -157,10 +164,19 @@ class Cluster:
         """Start a broker that does not run; `agreed` waits until it is part of the network."""
         if name in self.running:
             raise PalioError(f"{name} runs already")
+        log = self.folder / f"{name}.log"
+        self._processes.start(name, self._write(name), log, self.variables.get(name))
+
+    def _write(self, name: str) -> Path:
         config = self.folder / f"{name}.toml"
         config.touch(0o600)  # it has the secret
         config.write_text(self._configuration.toml(name))
-        self._processes.start(name, config, self.folder / f"{name}.log")
+        return config
+
+    def reload(self, name: str) -> None:
+        """SIGHUP, with `own_settings` as they are now: identities and grants change at once."""
+        self._write(name)
+        self._processes.signal(name, signal.SIGHUP)
 
     def stop(self, name: str) -> None:
         """SIGTERM: the broker commits and acknowledges what it took, then ends."""

@@ -6,10 +6,12 @@ when this process is killed.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from palio.errors import PalioError
@@ -29,7 +31,10 @@ class BrokerProcesses:
         """The brokers whose process exists; a frozen one too."""
         return [name for name, process in self._processes.items() if process.poll() is None]
 
-    def start(self, name: str, config: Path, log: Path) -> None:
+    def start(
+        self, name: str, config: Path, log: Path, variables: Mapping[str, str] | None = None
+    ) -> None:
+        """`variables` are added to the environment of the process."""
         command = [sys.executable, "-m", "palio.cli", "broker", "--config", str(config)]
         self._logs[name] = log
         with log.open("ab") as output:
@@ -39,6 +44,7 @@ class BrokerProcesses:
                 stdout=subprocess.DEVNULL,
                 stderr=output,
                 start_new_session=True,  # Ctrl-C is for this process alone
+                env={**os.environ, **variables} if variables else None,
             )
 
     def stop(self, name: str) -> None:

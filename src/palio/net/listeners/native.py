@@ -102,6 +102,8 @@ class NativeConnection(asyncio.Protocol):
         self._host.congested(self._link, False)
 
     def connection_lost(self, error: Exception | None) -> None:
+        if self._transport is None:  # it was given up before
+            return
         self._transport = None
         if not self.closed.done():
             self.closed.set_result(None)
@@ -161,6 +163,11 @@ class NativeConnection(asyncio.Protocol):
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
+
+    def lose(self) -> None:
+        """Close at once, and tell the host now: the loop may have closed the socket, and say nothing."""
+        self.abort()
+        self.connection_lost(None)
 
 
 def listening_refused(endpoint: Endpoint, error: OSError, setting: str) -> PalioError:

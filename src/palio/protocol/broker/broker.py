@@ -160,14 +160,17 @@ class Broker:
 
     def resume(self, now_us: int) -> None:
         self._at(now_us)
-        self._guard.resume(now_us)
+        missed_us = self._guard.resume(now_us)
+        if missed_us:
+            self.parts.view.database.postpone_ageing(missed_us, now_us)
 
     def wake(self, now_us: int) -> None:
         """Do what is due; the host calls this at `deadline_us`."""
         self._at(now_us)
         self._guard.wake(now_us)
         self.parts.interests.tick(now_us)
-        self.parts.view.database.wake(now_us)
+        if is_listening:
+            self.parts.view.database.wake(now_us)
         self.parts.messages.wake(now_us)
         self.parts.operations.wake(now_us)
         self._settle()
@@ -261,11 +264,13 @@ class Broker:
 
     def _at(self, now_us: int) -> None:
         """Advance the clock. While there are links the host calls once a keepalive at least: if it did
-        not, this process was paused, and the rest of that time is no silence of the other ends."""
+        not, this process was paused or its clock was set, and the rest of that time is no silence of
+        others."""
         missed_us = now_us - self.now_us - self.settings.keepalive_us
         self.now_us = self.parts.data_path.now_us = now_us
         if missed_us > 0:
             self._guard.listen_from(now_us, missed_us)
+            self.parts.view.database.postpone_ageing(missed_us, now_us)
 
     # ---- results of the parts
 

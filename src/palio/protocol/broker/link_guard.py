@@ -167,11 +167,14 @@ class LinkGuard:
         if self._paused_us is None:
             self._paused_us = now_us
 
-    def resume(self, now_us: int) -> None:
-        """The host reads again: what was not heard meanwhile is no silence of the other ends."""
-        if self._paused_us is not None:
-            self.listen_from(now_us, now_us - self._paused_us)
-            self._paused_us = None
+    def resume(self, now_us: int) -> int:
+        """The host reads again: what was not heard meanwhile is no silence of the other ends. Returns
+        for how long it did not read."""
+        if self._paused_us is None:
+            return 0
+        missed_us, self._paused_us = now_us - self._paused_us, None
+        self.listen_from(now_us, missed_us)
+        return missed_us
 
     def listen_from(self, now_us: int, missed_us: int) -> None:
         """This broker has not listened for so long until now."""

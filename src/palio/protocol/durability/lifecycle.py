@@ -46,8 +46,8 @@ class SubscriptionLifecycle:
         self._counters = counters
         self._bounds = bounds
 
-    def add(self, stored: StoredSubscription, matching: Matching) -> bool:
-        """Track a subscription and start its replay. False: it is known already."""
+    def add(self, stored: StoredSubscription, matching: Matching, since: int) -> bool:
+        """Track a subscription and start its replay from that time on. False: it is known already."""
         tracked = self._find(stored)
         if tracked is not None and tracked.stored.durable.version >= stored.durable.version:
             tracked.matching = matching
@@ -56,7 +56,7 @@ class SubscriptionLifecycle:
             self.end(tracked, "it was made anew")
         elif tracked is not None:
             self.forget(tracked)
-        cursor = self._journal.since(stored.durable.since)
+        cursor = self._journal.since(since)
         tracked = self._subscriptions.add(msgspec.structs.replace(stored, cursor=cursor))
         tracked.matching = matching
         self._replays.add(tracked)
@@ -65,7 +65,7 @@ class SubscriptionLifecycle:
 
     def create(self, stored: StoredSubscription, matching: Matching) -> None:
         """Create a subscription here. It may end at once, if its replay exceeds its bound."""
-        if self.add(stored, matching):
+        if self.add(stored, matching, stored.durable.since):
             tracked = self._find(stored)
             if tracked is not None:
                 self._dirty.note_created(tracked)

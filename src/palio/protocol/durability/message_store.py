@@ -22,6 +22,7 @@ position, until it acknowledges it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from typing import Final
 
 import msgspec
 
@@ -45,6 +46,9 @@ from palio.protocol.wire.codes import EndCode
 from palio.protocol.wire.control import CarryAck, Durable
 from palio.protocol.wire.headers import CarryHeader, CarryTarget
 from palio.routing.interest_table import Grouped
+
+CLOCK_SLACK_US: Final = 1_000_000
+"""More than a link state takes to be flooded."""
 
 
 class MessageStore:
@@ -146,11 +150,14 @@ class MessageStore:
     ) -> None:
         """Add a subscription at another broker: from now on the core matches messages with it.
 
-        Replays what was published here since its start time. A repeated call does nothing.
+        Replays what was published here since its start time. If that is in the future, the clock of
+        its home broker is ahead: the replay begins CLOCK_SLACK_US ago. A repeated call does nothing.
         """
         self._clock.now_us = now_us
         if broker != self.broker:
-            self._lifecycle.add(StoredSubscription(broker, name, durable, Full.BLOCK), matching)
+            since = durable.since if durable.since <= now_us else now_us - CLOCK_SLACK_US
+            stored = StoredSubscription(broker, name, durable, Full.BLOCK)
+            self._lifecycle.add(stored, matching, since)
 
     def unlearn(self, broker: str, name: str, now_us: int) -> None:
         """Remove a subscription at another broker."""

@@ -242,6 +242,11 @@ class LinkStateDatabase:
             self._tell_followers(broker, gone)
             self._on_links_changed()
 
+    def postpone_ageing(self, missed_us: int, now_us: int) -> None:
+        """This broker has not listened for so long until now: no record ages because of that."""
+        for record in self._records.values():
+            record.heard_us = min(now_us, record.heard_us + missed_us)
+
     @property
     def deadline_us(self) -> int:
         """When to call `wake` and `news` next."""

@@ -70,18 +70,25 @@ class PostgresPair:
         return f"postgresql://{_USER}@{hosts}/{database}?target_session_attrs=read-write"
 
     def start(self) -> None:
-        a, b = self._folder / "a", self._folder / "b"
+        a = self._folder / "a"
         self._run("initdb", "-D", a, "-U", _USER, "-A", "trust", "-k", "-E", "UTF8", "--locale=C",
                   "--no-sync")  # fmt: skip
         with (a / "postgresql.conf").open("a") as file:
             file.write(self._settings)
         self.start_node("a")
-        source = f"host=127.0.0.1 port={self.ports['a']} user={_USER} application_name=sb"
-        self._run("pg_basebackup", "-D", b, "-R", "-X", "stream", "-C", "-S", "sb", "-c", "fast",
+        self.follow("b")
+
+    def follow(self, node: str) -> None:
+        """Make a node anew, as the synchronous standby of the other one, which is the primary."""
+        primary, folder = "b" if node == "a" else "a", self._folder / node
+        shutil.rmtree(folder, ignore_errors=True)
+        self.sql("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots", primary)
+        source = f"host=127.0.0.1 port={self.ports[primary]} user={_USER} application_name=sb"
+        self._run("pg_basebackup", "-D", folder, "-R", "-X", "stream", "-C", "-S", "sb", "-c", "fast",
                   "--no-sync", "-d", source)  # fmt: skip
-        self.start_node("b")
-        self.set_synchronous("sb")
-        self._wait_until_synchronous()
+        self.start_node(node)
+        self.set_synchronous("sb", primary)
+        self._wait_until_synchronous(primary)
 
     def start_node(self, node: str) -> None:
         words = ("pg_ctl", "-D", self._folder / node, "-o", f"-p {self.ports[node]}", "-l",
@@ -103,11 +110,11 @@ class PostgresPair:
             done = connection.execute(statement.encode())
             return done.fetchall() if done.description else []
 
-    def set_synchronous(self, name: str) -> None:
-        """Commits wait for the standby of this name from now on."""
-        self.sql(f"ALTER SYSTEM SET synchronous_standby_names = 'FIRST 1 ({name})'")
-        self.sql("SELECT pg_reload_conf()")
-        while self.sql("SHOW synchronous_standby_names") != [(f"FIRST 1 ({name})",)]:
+    def set_synchronous(self, name: str, node: str = "a") -> None:
+        """Commits on a node wait for the standby of this name from now on."""
+        self.sql(f"ALTER SYSTEM SET synchronous_standby_names = 'FIRST 1 ({name})'", node)
+        self.sql("SELECT pg_reload_conf()", node)
+        while self.sql("SHOW synchronous_standby_names", node) != [(f"FIRST 1 ({name})",)]:
             time.sleep(0.01)
         time.sleep(0.1)  # sessions that are open read it a moment later
 
@@ -134,12 +141,12 @@ class PostgresPair:
     def promote(self, node: str) -> None:
         self.sql("SELECT pg_promote()", node)
 
-    def _wait_until_synchronous(self) -> None:
+    def _wait_until_synchronous(self, primary: str) -> None:
         until = time.monotonic() + _START_S
         query = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
-        while self.sql(query) != [(1,)]:
+        while self.sql(query, primary) != [(1,)]:
             if time.monotonic() > until:
-                raise PalioError(f"the standby is not synchronous; its log is {self._folder}/b.log")
+                raise PalioError(f"the standby is not synchronous; see {self._folder}/*.log")
             time.sleep(0.05)
 
     def _run(self, program: str | Path, *arguments: str | Path) -> None:
