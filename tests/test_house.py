@@ -46,6 +46,7 @@ REGISTRY = re.compile(
 )
 
 MIRRORS_NOTHING = {
+    "attack": "attacks on real brokers from outside, whichever module withstands them",
     "differential": "compares the language with DuckDB and Spark SQL, whichever module does it",
     "fuzz": "random searches through the whole parser",
     "paper": "examples and claims of the papers, in the order of their sections",

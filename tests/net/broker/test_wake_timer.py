@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from palio.net.broker.loop_watch import LoopWatch
 from palio.net.broker.wake_timer import WakeTimer
 from tests.net.peers import run
 
@@ -16,7 +17,7 @@ def test_it_asks_rarely_and_again_after_the_wait_that_it_is_told() -> None:
         return waits.pop(0)
 
     async def scene() -> None:
-        timer = WakeTimer(look)
+        timer = WakeTimer(look, LoopWatch(1.0))
         for _ in range(1000):
             timer.deadline_may_have_moved()
         assert asked_at == [], "not in every turn"

@@ -27,6 +27,7 @@ from palio.net.broker.connections import Connections
 from palio.net.broker.core import Core
 from palio.net.broker.group_commit import GroupCommit
 from palio.net.broker.job_runner import JobRunner
+from palio.net.broker.loop_watch import LoopWatch
 from palio.net.broker.outages import OF_COMMITS, Outages
 from palio.net.broker.wake_timer import WakeTimer
 from palio.net.config.values import HostLimits, Times
@@ -59,15 +60,16 @@ class BrokerHost:
     ) -> None:
         self.limits = limits
         self.counts = HostCounts()
+        self.watch = LoopWatch(times.loop_warning_us / 1e6)
         self._core, self._store, self._clock = core, store, clock
         self._stop_s = times.stop_us_max / 1e6
         self._loop = asyncio.get_running_loop()
         self._connections = Connections(limits, self.counts, self._stop_s)
         self._commits = GroupCommit(store, self.counts, self)
         self._jobs = JobRunner(
-            lambda job: self._call(lambda: core.finished(job, self._clock.now_us()))
+            lambda job: self._call("job", lambda: core.finished(job, self._clock.now_us()))
         )
-        self._timer = WakeTimer(self._wake_if_due)
+        self._timer = WakeTimer(self._wake_if_due, self.watch)
         self._is_turn_due = False
         self._is_stopping = False
         self.outages = Outages()
@@ -109,7 +111,8 @@ class BrokerHost:
         link = self._connections.add(connection)
         now_us = self._clock.now_us()
         self._call(
-            lambda: self._core.open(link, now_us, certificate=certificate, dials=connection.dials)
+            "open",
+            lambda: self._core.open(link, now_us, certificate=certificate, dials=connection.dials),
         )
         return link
 
@@ -117,44 +120,49 @@ class BrokerHost:
         if link not in self._connections or self._is_stopping:
             return
         self.counts.bytes_in += len(data)
+        if not self._is_turn_due:
+            self._schedule_turn()
         try:
             self._core.receive(link, data, self._clock.now_us())
         except Exception as error:
             self._fail(error)
-        if not self._is_turn_due:
-            self._schedule_turn()
 
     def congested(self, link: int, is_congested: bool) -> None:
         if link in self._connections:
             self._connections.set_congested(link, is_congested)
-            self._call(lambda: self._core.congest(link, is_congested, self._clock.now_us()))
+            self._call(
+                "congest", lambda: self._core.congest(link, is_congested, self._clock.now_us())
+            )
 
     def detach(self, link: int, error: Exception | None) -> None:
         if self._connections.remove(link, error):
             self._close_in_core(link)
 
     def _close_in_core(self, link: int) -> None:
-        self._call(lambda: self._core.close(link, self._clock.now_us()))
+        self._call("close", lambda: self._core.close(link, self._clock.now_us()))
 
     # ---- turns
 
     def reload_access(self, access: Access) -> None:
         """Replace identities and grants; what they do not allow ends."""
-        self._call(lambda: self._core.reload_access(access, self._clock.now_us()))
+        self._call("reload", lambda: self._core.reload_access(access, self._clock.now_us()))
 
-    def _call(self, call: Callable[[], None]) -> None:
+    def _call(self, event: str, call: Callable[[], None]) -> None:
         """Call the core, and schedule a turn to take its effects. A failure ends the broker."""
         if self.finished.done():
             return
+        self._schedule_turn()
+        self.watch.events.append(event)
         try:
             call()
         except Exception as error:
             self._fail(error)
-        self._schedule_turn()
 
     def _schedule_turn(self) -> None:
+        """A turn follows the events of this poll. The first of them begins a hold of the loop."""
         if not self._is_turn_due and not self.finished.done():
             self._is_turn_due = True
+            self.watch.began = self.watch.clock()
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
@@ -162,11 +170,15 @@ class BrokerHost:
         self._is_turn_due = False
         if self.finished.done():
             return
+        watch = self.watch
+        began, watch.began, taking = watch.began, 0.0, watch.clock()
         try:
-            self._carry_out(self._core.take())
-        except (
-            Exception
-        ) as error:  # a commit that is lost with other effects would never be answered
+            effects = self._core.take()
+            acting = watch.clock()
+            self._carry_out(effects)
+            watch.end(began, taking, acting, effects.requests)
+        except Exception as error:
+            # A commit that is lost with other effects would never be answered.
             self._fail(error)
 
     def _carry_out(self, effects: Effects) -> None:
@@ -210,14 +222,14 @@ class BrokerHost:
             return None
         if wait_us > 0:
             return wait_us / 1e6
-        self._call(lambda: self._core.wake(now_us))
+        self._call("wake", lambda: self._core.wake(now_us))
         return None
 
     # ---- called by the group commit
 
     def committed(self, ticket: int) -> None:
         self.outages.end(*OF_COMMITS)
-        self._call(lambda: self._core.committed(ticket, self._clock.now_us()))
+        self._call("commit", lambda: self._core.committed(ticket, self._clock.now_us()))
         self._regulate_reading()
 
     def _regulate_reading(self) -> None:
@@ -225,10 +237,10 @@ class BrokerHost:
         is_paused = self._store.pending_bytes > self.limits.uncommitted_bytes
         if is_paused and not self._connections.is_reading_paused:
             self._connections.pause_reading()
-            self._call(lambda: self._core.pause(self._clock.now_us()))
+            self._call("pause", lambda: self._core.pause(self._clock.now_us()))
         elif not is_paused and self._connections.is_reading_paused:
             self._connections.resume_reading()
-            self._call(lambda: self._core.resume(self._clock.now_us()))
+            self._call("resume", lambda: self._core.resume(self._clock.now_us()))
 
     def store_unavailable(self, error: StoreOutage) -> None:
         """End all connections with the reason, and refuse new ones until the outage is over."""

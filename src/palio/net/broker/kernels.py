@@ -7,26 +7,22 @@ arrives would be silent for too long, and its neighbours would take it for dead.
 from __future__ import annotations
 
 import logging
-from threading import Thread
+import os
 
 from palio.net.monitoring.logs import log_event
 
 
 def prepare() -> None:
-    """Load the kernels in a broker's process.
-
-    If they have to be compiled and the cache can keep them, the broker waits for it: that happens
-    once on a machine. Otherwise a thread loads or compiles them while the broker starts.
-    """
+    """Load in a broker's process what its first clients would wait for, before it listens."""
     from palio.matching import warmup
+    from palio.net.broker.rehearsal import rehearse
+    from palio.protocol.wire import encode
 
     reason = warmup.waiting()
     if reason is not None:
         log_event(logging.INFO, reason)
-    if reason == warmup.ONCE:
-        load()
-    else:
-        Thread(target=load, daemon=True).start()
+    encode.warm()
+    rehearse(os.urandom)
 
 
 def compile_once() -> None:
@@ -38,9 +34,11 @@ def compile_once() -> None:
 
 
 def load() -> None:
-    """Load the kernels from the cache, or compile them."""
+    """Load all kernels from the cache, or compile them."""
     from palio.matching import warmup
+    from palio.net.broker.rehearsal import rehearse
     from palio.protocol.wire import encode
 
     warmup.warm()
     encode.warm()
+    rehearse(os.urandom)

@@ -207,6 +207,8 @@ async def _run(config: Config, make: MakeCore, until_eof: bool) -> None:
             if is_changed.is_set():  # while it was a standby
                 server.reload()
             server.host.finished.add_done_callback(lambda _: end.set())
+            gc.collect()
+            gc.freeze()  # what is there now stays: the collector need not look at it again
             await end.wait()
     except StandbyEnded:
         return

@@ -243,6 +243,7 @@ def _times(top: Section) -> tuple[int, int, int, int, Times]:
         redial_us_min=section.duration_us("redial", _SECOND // 5),
         redial_us_max=section.duration_us("redial_max", 5 * _SECOND),
         stop_us_max=section.duration_us("stop", 5 * _SECOND),
+        loop_warning_us=section.duration_us("loop_warning", _SECOND // 20),
     )
     section.finish()
     if keepalive_us < _SECOND // 100:

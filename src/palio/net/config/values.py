@@ -53,6 +53,8 @@ class Times:
     redial_us_max: int
     stop_us_max: int
     """How long a stop waits for others to read their last bytes."""
+    loop_warning_us: int = 50_000
+    """A hold of the event loop that is longer is logged."""
 
 
 @dataclass(frozen=True, slots=True)

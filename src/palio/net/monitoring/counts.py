@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final
 
 BUCKETS_S: Final = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.0, 4.0)
@@ -20,12 +21,25 @@ class Durations:
     [0, 0, 1, 0]
     """
 
-    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
+    bounds_s: tuple[float, ...] = BUCKETS_S
+    buckets: list[int] = field(init=False)
     total_s: float = 0.0
 
+    def __post_init__(self) -> None:
+        self.buckets = [0] * (len(self.bounds_s) + 1)
+
     def add(self, seconds: float) -> None:
-        self.buckets[bisect_left(BUCKETS_S, seconds)] += 1
+        self.buckets[bisect_left(self.bounds_s, seconds)] += 1
         self.total_s += seconds
+
+    def quantile(self, share: float) -> float:
+        """An upper bound of this share of the durations; infinite beyond the last bucket's bound."""
+        left = share * self.count
+        for bound, count in zip(self.bounds_s, self.buckets, strict=False):
+            left -= count
+            if left <= 0:
+                return bound
+        return inf
 
     @property
     def count(self) -> int:

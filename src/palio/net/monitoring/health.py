@@ -16,8 +16,15 @@ from palio.net.monitoring.web import HttpResponse, Page, as_json
 
 def pages(broker: str, host: MeasuredHost) -> dict[str, Page]:
     metrics = Metrics(broker, host)
+
+    def measured() -> HttpResponse:
+        began = host.watch.clock()
+        text = metrics.text()
+        host.watch.measure("/metrics", began)
+        return HttpResponse(200, CONTENT_TYPE, text)
+
     return {
-        "/metrics": lambda: HttpResponse(200, CONTENT_TYPE, metrics.text()),
+        "/metrics": measured,
         "/healthz": lambda: _health(broker, host),
         "/readyz": lambda: _readiness(broker, host),
     }

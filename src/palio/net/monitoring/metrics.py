@@ -7,11 +7,11 @@ and their help text.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from palio.errors import MissingSoftware
-from palio.net.monitoring.counts import BUCKETS_S, Durations, HostCounts
+from palio.net.monitoring.counts import Durations, HostCounts
 from palio.protocol.broker.snapshot import DurableCounters, LiveCounters, QueueGauges, Snapshot
 from palio.protocol.wire.codes import CloseCode
 
@@ -105,11 +105,37 @@ class Measure(NamedTuple):
     value: float
 
 
+class Holds(Protocol):
+    """The longest holds of the event loop, in seconds."""
+
+    @property
+    def longest_s(self) -> float: ...
+
+    @property
+    def recent_s(self) -> float: ...
+
+
+class MeasuredLoop(Protocol):
+    """What metrics need of the watchdog of the event loop."""
+
+    holds: Durations
+
+    @property
+    def clock(self) -> Callable[[], float]: ...
+
+    def measure(self, what: str, began: float) -> None: ...
+
+    def snapshot(self) -> Holds: ...
+
+
 class MeasuredHost(Protocol):
     """What metrics and health checks need of a host."""
 
     @property
     def counts(self) -> HostCounts: ...
+
+    @property
+    def watch(self) -> MeasuredLoop: ...
 
     @property
     def connection_count(self) -> int: ...
@@ -146,7 +172,11 @@ class Metrics:
         measures = [*host_measures(self._host), *core_measures(self._host.snapshot())]
         for group in _grouped(measures):
             yield _family(group, self._broker)
-        yield _histogram(self._host.counts.commits, self._broker)
+        for name, text, durations in (
+            ("commit", "How long commits took, with their fsync", self._host.counts.commits),
+            ("loop_hold", "How long the event loop was held at a time", self._host.watch.holds),
+        ):
+            yield _histogram(name, text, durations, self._broker)
 
 
 def host_measures(host: MeasuredHost) -> Iterator[Measure]:
@@ -161,6 +191,10 @@ def host_measures(host: MeasuredHost) -> Iterator[Measure]:
         ("ready", "1: the broker takes connections and messages; 0: it does not", host.is_ready),
     ):
         yield Measure(name, "gauge", text, {}, float(value))
+    held = host.watch.snapshot()
+    text = "The longest hold of the event loop, since the start and of the last minute or two"
+    for since, longest_s in (("start", held.longest_s), ("minute", held.recent_s)):
+        yield Measure("loop_hold_max_seconds", "gauge", text, {"since": since}, longest_s)
 
 
 def core_measures(snapshot: Snapshot) -> Iterator[Measure]:
@@ -221,14 +255,12 @@ def _family(measures: list[Measure], broker: str) -> Metric:
     return made
 
 
-def _histogram(durations: Durations, broker: str) -> Metric:
+def _histogram(name: str, text: str, durations: Durations, broker: str) -> Metric:
     from prometheus_client.core import HistogramMetricFamily
 
-    made = HistogramMetricFamily(
-        "palio_commit_seconds", "How long commits took, with their fsync", labels=["broker"]
-    )
+    made = HistogramMetricFamily(f"palio_{name}_seconds", text, labels=["broker"])
     so_far, buckets = 0, []
-    bounds = [*map(str, BUCKETS_S), "+Inf"]
+    bounds = [*map(str, durations.bounds_s), "+Inf"]
     for bound, count in zip(bounds, durations.buckets, strict=True):
         so_far += count
         buckets.append((bound, float(so_far)))

@@ -30,12 +30,11 @@ from palio.protocol.broker.failure import BrokerFailed
 from palio.protocol.broker.handshakes import Handshakes
 from palio.protocol.broker.link_guard import LinkGuard
 from palio.protocol.broker.links import Link, close_code
-from palio.protocol.broker.router_port import occurrence_frames
+from palio.protocol.broker.router_news import send_news
 from palio.protocol.broker.scheduler import COSTS, TURN_UNITS, Item, Slices, TurnScheduler
 from palio.protocol.broker.settings import Settings
 from palio.protocol.broker.snapshot import Snapshot
 from palio.protocol.broker.table_upkeep import TableUpkeep
-from palio.protocol.broker.waiting import Overflow
 from palio.protocol.durability.storage import Store
 from palio.protocol.wire.batch import MessageBatch
 from palio.protocol.wire.codes import EndCode
@@ -50,8 +49,6 @@ from palio.protocol.wire.control import (
 )
 from palio.protocol.wire.frames import BrokenFrame, MessageFrame
 from palio.protocol.wire.headers import CarryHeader
-from palio.protocol.wire.packets import to_bytes
-from palio.protocol.wire.parts import packet_parts
 
 
 class Broker:
@@ -169,7 +166,7 @@ class Broker:
         self._at(now_us)
         self._guard.wake(now_us)
         self.parts.interests.tick(now_us)
-        if is_listening:
+        if self._guard.is_listening:
             self.parts.view.database.wake(now_us)
         self.parts.messages.wake(now_us)
         self.parts.operations.wake(now_us)
@@ -232,9 +229,10 @@ class Broker:
             if commit is not None:
                 parts.data_path.sealed(commit)
         effects = self._output.take(commit)
-        self._scheduler.budget = TURN_UNITS
-        if self._scheduler.turn or self._scheduler.jobs or self._scheduler.reading:
-            self._scheduler.add_to(effects)
+        scheduler = self._scheduler
+        scheduler.budget = TURN_UNITS
+        if scheduler.turn or scheduler.jobs or scheduler.reading or scheduler.requests:
+            scheduler.add_to(effects)
         if parts.local.sent:
             parts.local.end_turn()
         if parts.local.deferred or ready.has_more:
@@ -284,7 +282,7 @@ class Broker:
             elif links.closed:
                 self._close_links()
             elif port.packets or port.occurrences:
-                self._tell_router_news()
+                send_news(parts.port, parts.neighbours.links, parts.local)
             elif view.database.version != view.version:
                 view.follow(self.now_us)
             elif parts.work.new:
@@ -302,12 +300,13 @@ class Broker:
 
     def _close_links(self) -> None:
         """Messages that arrived before count, and Bye is last."""
-        self.parts.data_path.flush()
-        self._tell_router_news()
+        parts = self.parts
+        parts.data_path.flush()
+        send_news(parts.port, parts.neighbours.links, parts.local)
         closed = self._links.take_closed()
         for link, _ in closed:
             self._detach(link)
-        self._tell_router_news()
+        send_news(parts.port, parts.neighbours.links, parts.local)
         for link, close in closed:
             self._output.close(link.number, close)
 
@@ -317,21 +316,6 @@ class Broker:
         while parts.local.overflowed:
             one, reason = parts.local.overflowed.pop()
             parts.subscriptions.end(one.link, one.id, EndCode.FULL, reason)
-
-    def _tell_router_news(self) -> None:
-        """Send packets of the router to neighbours, and occurrences of patterns to clients."""
-        port = self.parts.port
-        packets, port.packets = port.packets, []
-        for name, packet in packets:
-            for part in packet_parts(to_bytes(packet)):
-                self.parts.neighbours.links.say(name, part)
-        occurrences, port.occurrences = port.occurrences, []
-        for watcher, assembled in occurrences:
-            frames = occurrence_frames(watcher, assembled)
-            if frames is None:
-                self.parts.local.waiting.dropped[Overflow.BYTES] += 1
-            else:
-                self.parts.local.occur(watcher.link, watcher.id, frames)
 
     def _detach(self, link: Link) -> None:
         self._guard.forget(link)

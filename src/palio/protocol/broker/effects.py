@@ -85,6 +85,8 @@ class Effects(msgspec.Struct):
     """To be logged: the broker went on, but something in it is wrong."""
     notices: list[Notice] = []
     """For the log."""
+    requests: dict[str, int] = {}
+    """The costly requests that were processed, and slices of them, by kind: for the log."""
 
 
 class Output:

@@ -167,6 +167,11 @@ class LinkGuard:
         if self._paused_us is None:
             self._paused_us = now_us
 
+    @property
+    def is_listening(self) -> bool:
+        """Whether the host reads."""
+        return self._paused_us is None
+
     def resume(self, now_us: int) -> int:
         """The host reads again: what was not heard meanwhile is no silence of the other ends. Returns
         for how long it did not read."""

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from palio.protocol.interfaces import Network, RemoteBroker, Watcher
-from palio.protocol.wire.control import PatternItem
-from palio.protocol.wire.frames import control_frame
-from palio.protocol.wire.parts import occurred_parts, text_bytes
 from palio.routing.packets import Event, Packet, Publish, Send
 from palio.routing.patterns.packets import Assembled
 from palio.routing.router import Router
-
-ITEM_BYTES_MAX = 8 << 20
-"""Of a message in an occurrence: half of what a client takes at once (`Limits.control`). Names of nested
-attributes are written out there, so it may be larger than what was published."""
 
 
 class RouterPort:
@@ -40,14 +33,3 @@ class RouterPort:
                 self.occurrences.append((peer, packet))
             else:  # sent by link state instead (policies/scheme_policy.py)
                 assert isinstance(peer, Network), peer
-
-
-def occurrence_frames(watcher: Watcher, assembled: Assembled) -> bytes | None:
-    """What the client that watches a pattern is sent; None: a message is too large for it."""
-    items = [
-        PatternItem(one.message.to_json(), one.publisher, one.number, one.time)
-        for one in assembled.compound.messages
-    ]
-    if max(text_bytes(one.attributes) for one in items) > ITEM_BYTES_MAX:
-        return None
-    return b"".join(map(control_frame, occurred_parts(watcher.id, items)))

@@ -92,12 +92,14 @@ def cost(item: Item) -> int:
 class _Backlog:
     """What waits on one link; `slices` is the request that is under way."""
 
-    __slots__ = ("bytes", "is_paused", "items", "job", "link", "slices")
+    __slots__ = ("bytes", "is_paused", "items", "job", "kind", "link", "slices")
 
     def __init__(self, link: Link | None) -> None:
         self.link = link
         self.items: deque[Item] = deque()
         self.slices: Slices | None = None
+        self.kind = "departure"
+        """Of the request that is under way."""
         self.job: BackgroundJob[Any] | None = None
         self.bytes = 0
         self.is_paused = False
@@ -122,6 +124,8 @@ class TurnScheduler:
         """For the host, new since it was asked."""
         self.reading: dict[int, bool] = {}
         """Links to stop (False) or start reading, since the host was asked."""
+        self.requests: dict[str, int] = {}
+        """What was processed since the host was asked, by kind."""
 
     def __len__(self) -> int:
         """How many links or departures have work that waits."""
@@ -141,8 +145,12 @@ class TurnScheduler:
             return
         self.budget -= units
         slices = self._process(link, item)
-        if slices is not None:
-            self._advance(self._wait(link, slices))
+        if slices is None:
+            self._note(type(item).__name__)
+        else:
+            backlog = self._wait(link, slices)
+            backlog.kind = type(item).__name__
+            self._advance(backlog)
 
     def arrived(self, link: int, size: int) -> None:
         """So many bytes came over a link with a backlog."""
@@ -188,6 +196,10 @@ class TurnScheduler:
         effects.has_more = bool(self.turn)
         effects.jobs, self.jobs = self.jobs, []
         effects.reading, self.reading = self.reading, {}
+        effects.requests, self.requests = self.requests, {}
+
+    def _note(self, kind: str) -> None:
+        self.requests[kind] = self.requests.get(kind, 0) + 1
 
     def work(self) -> bool:
         """Do one thing that waits, if the turn may; False: nothing was done."""
@@ -206,10 +218,12 @@ class TurnScheduler:
             if slices is not None:
                 slices.close()
             return True
-        backlog.slices = slices
-        if slices is None and not backlog.items:
-            self.turn.remove(backlog)
-            self._end(backlog)
+        backlog.slices, backlog.kind = slices, type(item).__name__
+        if slices is None:
+            self._note(backlog.kind)
+            if not backlog.items:
+                self.turn.remove(backlog)
+                self._end(backlog)
         return True
 
     # ---- one backlog
@@ -226,6 +240,7 @@ class TurnScheduler:
     def _advance(self, backlog: _Backlog) -> None:
         """The next slice; all of them, if this broker does not defer."""
         assert backlog.slices is not None
+        self._note(backlog.kind)
         while True:
             self.budget -= SLICE_UNITS
             try:

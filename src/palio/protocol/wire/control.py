@@ -6,9 +6,7 @@
     Acknowledge, Credit                                 Occurred; (messages: DELIVER)
     AdvertiseRequest, UnadvertiseRequest, Quench        Done, Wanted
     (messages: PUBLISH)                                 Published, Rejected
-    Explain, Show, Forget                               Explained, Shown, Done
-    about queues and subscriptions: queue_control.py
-    any request                                         Refused
+    Explain, Show, Forget; queue_control.py             Explained, Shown, Done; any request: Refused
 
     broker ◀──▶ broker
     Hello, Welcome, Confirm       who they are, proved by a secret that both know
@@ -17,8 +15,7 @@
     RouterPacket                  a packet of the routers: subscription forwarding (routing/packets.py)
     CarryAck                      a stream's acknowledgement, on its way to the origin
     ExplainHop, HopExplained      an explanation, hop by hop
-
-    either way                    Ping, Pong, Bye
+    Ping, Pong, Bye               also between clients and brokers
 
 `id` is chosen by whoever asks and comes back with the answer. Predicates, patterns and
 advertisements travel as text. Times are microseconds since 1970, UTC. Numbers have 63 bits. What

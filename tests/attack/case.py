@@ -1,0 +1,38 @@
+"""The list of attacks. A case is a coroutine that attacks an arena and says what held."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tests.attack.arena import Arena
+
+Attack: TypeAlias = Callable[[Arena], Awaitable[str]]
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    tried: str
+    attack: Attack
+    brokers: int
+    fixed_elsewhere: str
+    """Why it may fail for now; empty: it must not."""
+    only_full: bool
+    """There is no short version: it is about time or memory only."""
+
+
+CASES: list[Case] = []
+
+
+def case(
+    tried: str, *, brokers: int = 1, fixed_elsewhere: str = "", only_full: bool = False
+) -> Callable[[Attack], Attack]:
+    """Adds an attack to the list; `tried` says what it does."""
+
+    def add(attack: Attack) -> Attack:
+        CASES.append(Case(attack.__name__, tried, attack, brokers, fixed_elsewhere, only_full))
+        return attack
+
+    return add

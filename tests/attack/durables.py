@@ -1,0 +1,181 @@
+"""Attacks on what is stored: lazy consumers, many names, equal publishers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import palio
+from palio.protocol.wire.control import (
+    Bye,
+    Credit,
+    Published,
+    Refused,
+    Subscribed,
+    SubscribeRequest,
+    Unsubscribed,
+    UnsubscribeRequest,
+)
+from palio.protocol.wire.frames import MessageFrame
+from tests.attack.arena import Arena
+from tests.attack.attacker import Attacker
+from tests.attack.case import case
+
+
+async def subscribed(one: Attacker, requests: list[SubscribeRequest]) -> None:
+    """Say all and wait for all answers."""
+    before = one.counts[Subscribed] + one.counts[Refused]
+    for at in range(0, len(requests), 500):
+        one.say(*requests[at : at + 500])
+        await one.drain()
+    await one.answered(before + len(requests), Subscribed, Refused)
+
+
+async def forgotten(arena: Arena, names: list[str], predicate: str, at: str = "b1") -> None:
+    """End durable subscriptions for good."""
+    async with await Attacker.at(arena.endpoint(at), "cleaner") as cleaner:
+        requests = [SubscribeRequest(i, predicate, durable=name) for i, name in enumerate(names, 1)]
+        await subscribed(cleaner, requests)
+        cleaner.say(*[UnsubscribeRequest(i, forget=True) for i in range(1, len(names) + 1)])
+        await cleaner.got(Unsubscribed, len(names))
+
+
+@case("400 durable subscriptions with names of 200 characters, and one message for all", brokers=2)
+async def long_durable_names(arena: Arena) -> str:
+    count = arena.count(40, 400)
+    names = [f"{i:04}".ljust(200, "n") for i in range(count)]
+    async with (
+        await Attacker.at(arena.endpoint("b2"), "bob") as bob,
+        await Attacker.at(arena.endpoint("b1")) as eve,
+    ):
+        await subscribed(bob, [
+            SubscribeRequest(i, "named = 1", durable=name) for i, name in enumerate(names, 1)
+        ])  # fmt: skip
+        await asyncio.sleep(1.0)
+        eve.publish(b'{"named": 1}', durable=True)
+        await eve.got(Published)
+        await bob.got(MessageFrame, count)
+    await forgotten(arena, names, "named = 1", "b2")
+    return f"{count} came"
+
+
+@case(
+    "two clients with one identity and one name, 200 durable messages each",
+    fixed_elsewhere="messages of a client that was replaced are lost",
+)
+async def one_name_twice(arena: Arena) -> str:
+    count = arena.count(20, 200)
+    came: list[object] = []
+
+    async def listen(bob: palio.net.client.Client) -> None:
+        async for note in bob.subscribe("twin >= 0", durable="twins"):
+            came.append(note.attributes["twin"])
+            await note.ack()
+
+    async def publish(first: int) -> None:
+        async with palio.connect(arena.url(), name="twin", wait=10, max_wait=20) as twin:
+            for i in range(count):
+                await twin.publish({"twin": first + i})
+
+    async with palio.connect(arena.url(), name="bob") as bob:
+        listener = asyncio.create_task(listen(bob))
+        await asyncio.sleep(0.3)
+        try:
+            async with asyncio.timeout(60):
+                await asyncio.gather(publish(0), publish(1000))
+                while len(set(came)) < 2 * count:
+                    await asyncio.sleep(0.05)
+        finally:
+            listener.cancel()
+    return f"{len(came)} of {2 * count} came"
+
+
+@case("5,000 durable subscriptions, made and left; then a restart")
+async def durables_made_and_left(arena: Arena) -> str:
+    count = arena.count(200, 5000)
+    names = [f"left{i}" for i in range(count)]
+    async with await Attacker.at(arena.endpoint(), "eve") as eve:
+        await subscribed(eve, [
+            SubscribeRequest(i, f"left = {i}", durable=name) for i, name in enumerate(names, 1)
+        ])  # fmt: skip
+        assert not eve.all(Refused)
+    await asyncio.sleep(0.5)
+    assert await arena.metric("palio_queue_messages") >= 0
+    if arena.full:
+        await arena.restart()
+    else:
+        for i, name in enumerate(names, 1):
+            await forgotten(arena, [name], f"left = {i}") if i <= 3 else None
+    return f"{count} made and left"
+
+
+@case('a lazy durable subscriber with full = "block", and publishers that wait for it')
+async def lazy_and_blocking(arena: Arena) -> str:
+    """Others are served; that its own publishers wait is what it asked for."""
+    async with await Attacker.at(arena.endpoint(), "lazy") as lazy:
+        lazy.say(SubscribeRequest(1, "lazy = 1", durable="lazy", full="block", credit=1))
+        await lazy.got(Subscribed)
+        eves = [await Attacker.at(arena.endpoint(), f"eve{i}") for i in range(3)]
+        for eve in eves:
+            for _ in range(arena.count(500, 40_000)):
+                eve.publish(b'{"lazy": 1}', durable=True)
+        await asyncio.sleep(arena.count(1, 20))
+        told = [eve.all(Bye)[-1].code for eve in eves if eve.all(Bye)]
+        for eve in eves:
+            eve.leave()
+        lazy.say(UnsubscribeRequest(1, forget=True))
+        await lazy.got(Unsubscribed)
+    return f"{len(told)} of 3 publishers closed ({', '.join(set(told))})"
+
+
+@case("a consumer that never acknowledges, connecting again and again")
+async def never_acknowledged(arena: Arena) -> str:
+    count = arena.count(50, 2000)
+    came = 0
+    async with await Attacker.at(arena.endpoint()) as eve:
+        async with await Attacker.at(arena.endpoint(), "mute") as first:
+            first.say(SubscribeRequest(1, "mute = 1", durable="mute", credit=count))
+            await first.got(Subscribed)
+        for _ in range(count):
+            eve.publish(b'{"mute": 1}', bytes(1000), durable=True)
+        await eve.until(lambda: bool(eve.all(Published)) and eve.all(Published)[-1].number >= count)
+        for i in range(arena.count(5, 30)):
+            async with await Attacker.at(arena.endpoint(), f"mute{i}") as mute:
+                mute.say(SubscribeRequest(1, "mute = 1", durable="mute", credit=count))
+                await mute.got(MessageFrame, count)
+                came += mute.counts[MessageFrame]
+    await forgotten(arena, ["mute"], "mute = 1")
+    return f"{came:,} redelivered"
+
+
+@case("credit of 0, 2^63-1, 2^30 and none at all, on subscriptions of all kinds and unknown ones")
+async def credit_games(arena: Arena) -> str:
+    async with await Attacker.at(arena.endpoint()) as eve:
+        requests = []
+        for i, credit in enumerate((0, 2**63 - 1, 2**30, 2**30 + 1, 1)):
+            requests += [
+                SubscribeRequest(3 * i + 1, "credit = 1", credit=credit),
+                SubscribeRequest(3 * i + 2, "credit = 1", durable=f"credit{i}", credit=credit),
+                SubscribeRequest(
+                    3 * i + 3, pattern="[credit = 1] then [credit = 2]", credit=credit
+                ),
+            ]
+        await subscribed(eve, requests)
+        accepted = eve.counts[Subscribed]
+        for _ in range(arena.count(20, 500)):
+            eve.say(*[Credit(id, 2**30) for id in (1, 2, 3, 99, 2**63 - 1)])
+            eve.publish(b'{"credit": 1}')
+            await eve.drain()
+        assert await eve.alive()
+        async with await Attacker.at(arena.endpoint(), "zero") as zero:
+            zero.say(Credit(1, 0))
+            assert await zero.closed() is not None
+        async with await Attacker.at(arena.endpoint(), "much") as much:
+            much.say(Credit(1, 2**63 - 1))
+            assert await much.closed() is not None
+        async with await Attacker.at(arena.endpoint(), "negative") as negative:
+            negative.send(b"\x0c\x00\x00\x00\x00\x93\xa6Credit\x01\xff")  # Credit(1, -1)
+            assert await negative.closed() is not None
+        durable = [i for i, r in enumerate(requests) if r.durable]
+        eve.say(*[UnsubscribeRequest(requests[i].id, forget=True) for i in durable])
+        await eve.answered(len(requests) + len(durable), Subscribed, Refused, Unsubscribed)
+    return f"{accepted} of {len(requests)} accepted"

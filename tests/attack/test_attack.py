@@ -1,0 +1,111 @@
+"""Attacks on real brokers from outside. The broker lives, and others are served meanwhile.
+
+`make attack` runs each against brokers of its own and prints a line for it: what was tried, what
+held, and how long the event loop was held at most. `make test` runs a short version of each against
+one broker, and looks at no time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.attack import (  # noqa: F401
+    clients,
+    durables,
+    frames,
+    messages,
+    operations,
+    pages,
+    predicates,
+    subscriptions,
+)
+from tests.attack.arena import HOLD_S_MAX, P999_S_MAX, Arena, Holds
+from tests.attack.case import CASES, Case
+
+LIMIT_S = 300.0
+"""Of one attack: a bound for what would hang."""
+
+
+def parameters(*, full: bool) -> list[object]:
+    return [
+        pytest.param(
+            case,
+            id=case.name,
+            marks=[pytest.mark.xfail(strict=False, reason=case.fixed_elsewhere)]
+            if case.fixed_elsewhere
+            else [],
+        )
+        for case in CASES
+        if full or not case.only_full
+    ]
+
+
+async def attacked(case: Case, arena: Arena) -> tuple[str, list[Holds]]:
+    async with asyncio.timeout(LIMIT_S):
+        try:
+            arena.start()
+            await arena.ready()
+            await arena.begin_witness()
+            held = await case.attack(arena)
+            return held, await arena.judged()
+        finally:
+            arena.kill_witness()
+
+
+def verdict(holds: list[Holds]) -> str:
+    longest_s = max(one.longest_s for one in holds)
+    p999_s = max(one.p999_s for one in holds)
+    word = "ok" if longest_s <= HOLD_S_MAX and p999_s <= P999_S_MAX else "TOO LONG"
+    return f"held {1000 * longest_s:.0f} ms at most, p99.9 {1000 * p999_s:g} ms: {word}"
+
+
+def line(case: Case, held: str, holds: list[Holds], arena: Arena) -> str:
+    delay_ms = 1000 * max(report.longest_s for report in arena.reports)
+    return f"\n{case.name}: {case.tried}; {held}; witness {delay_ms:.0f} ms; {verdict(holds)}"
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("case", parameters(full=True))
+def test_a_broker_withstands(case: Case, tmp_path: Path) -> None:
+    """ATTACK_LOG=1 also prints the warnings of the brokers."""
+    arena = Arena(tmp_path, full=True, brokers=case.brokers)
+    try:
+        held, holds = asyncio.run(attacked(case, arena))
+        print(line(case, held, holds, arena), flush=True)
+    finally:
+        arena.close()
+        if os.environ.get("ATTACK_LOG"):
+            for name in arena.names:
+                lines = arena.log(name).splitlines()
+                print(*[one for one in lines if "INFO" not in one][:20], sep="\n")
+
+
+@pytest.fixture(scope="module")
+def arenas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, Arena]]:
+    """By the number of brokers; all short attacks of this number share them."""
+    made: dict[int, Arena] = {}
+    yield made
+    for arena in made.values():
+        arena.close()
+
+
+@pytest.mark.xdist_group("brokers")
+@pytest.mark.parametrize("case", parameters(full=False))
+def test_a_broker_withstands_a_short_attack(
+    case: Case, arenas: dict[int, Arena], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    arena = arenas.get(case.brokers)
+    if arena is None:
+        folder = tmp_path_factory.mktemp(f"attack{case.brokers}")
+        arena = arenas[case.brokers] = Arena(folder, full=False, brokers=case.brokers)
+    arena.reports.clear()
+    try:
+        asyncio.run(attacked(case, arena))
+    except BaseException:
+        arenas.pop(case.brokers).close()  # the next attack begins with a new broker
+        raise
