@@ -160,9 +160,8 @@ class InterestTable:
         if len(messages) == 1:
             own = self._slots_of_message(messages.message(0))
             return Matches.of_one(own, self._slots.kinds)
-        return self.answer(
-            [self._slots_of_message(messages.message(i)) for i in range(len(messages))]
-        )
+        all_ = [self._slots_of_message(messages.message(i)) for i in range(len(messages))]
+        return self.answer(all_)
 
     def answer(self, slots: Sequence[list[int]]) -> Matches:
         """The answer with these slots for each message."""
@@ -218,8 +217,7 @@ class InterestTable:
     # ---- the compiled table
 
     def settle(self) -> None:
-        """Bring a compiled table up to date now, while the changes are few, and not when the next
-        message waits for it."""
+        """Bring a compiled table up to date now, not when the next message waits for it."""
         if self._size > EVALUATED_MAX:
             self._current()
 

@@ -266,7 +266,7 @@ class Listening:
 
     def tidy(self) -> None:
         """What was stored on request goes, as it would in time: durable subscriptions, publishers."""
-        home = self.broker.parts.home
+        home = self.broker.parts.subscriptions.home
         for name, _ in home:
             home.forget(name, Consumer(0, 0), self.now_us)
         for days in (8, 16):

@@ -126,7 +126,7 @@ def test_what_waited_for_many_subscriptions_of_a_link_is_sent_in_several_turns()
     assert turns >= 40 * 30 * len(body) // (SENT_BYTES_MAX + 20_000)
     for id in ids:
         assert [found["x"] for found in ann.got(id)] == list(range(31))
-    assert broker.snapshot().waiting_bytes == 0
+    assert broker.snapshot().memory.waiting_bytes == 0
 
 
 def test_a_link_that_is_congested_meanwhile_gets_nothing_more() -> None:
@@ -151,7 +151,7 @@ def test_a_link_that_is_congested_meanwhile_gets_nothing_more() -> None:
     assert [found["x"] for found in ann.got(ids[-1])] == list(range(20))
     exchange.disconnect(ann)
     assert broker.parts.local.deferred == {}
-    assert broker.snapshot().waiting_bytes == 0
+    assert broker.snapshot().memory.waiting_bytes == 0
 
 
 def test_a_large_message_for_many_clients_is_in_memory_once() -> None:

@@ -43,7 +43,7 @@ def test_counters_and_sizes() -> None:
     assert {name: one.messages for name, one in here.queues.largest.items()} == {"anybody/all": 2}
     assert here.queues.count == 1
     assert (there.durable.published, there.durable.carried, here.durable.arrived) == (3, 2, 2)
-    assert (there.journal_messages, there.publishers) == (3, 1)
+    assert (there.store.journal_messages, there.store.publishers) == (3, 1)
     assert before.clients == 1, "a snapshot stays as it was"
 
 

@@ -163,7 +163,7 @@ def test_large_messages_for_slow_clients_of_a_broker() -> None:
     for x in range(40):
         eve.publish({"x": x}, bytes(100_000), durable=False)
         exchange.run()
-        assert broker.snapshot().waiting_bytes <= 800_000
+        assert broker.snapshot().memory.waiting_bytes <= 800_000
     snapshot = broker.snapshot()
     assert snapshot.overflows["bytes"] == 4 * 36
     assert snapshot.live.delivery_dropped == sum(snapshot.overflows.values())
@@ -176,4 +176,4 @@ def test_large_messages_for_slow_clients_of_a_broker() -> None:
     assert isinstance(ended, SubscriptionEnded)
     assert (ended.id, ended.code) == (strict, EndCode.FULL)
     assert ended.reason == "more than 500,000 bytes waited for this subscription"
-    assert broker.snapshot().waiting_bytes == 0
+    assert broker.snapshot().memory.waiting_bytes == 0

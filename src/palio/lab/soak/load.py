@@ -132,7 +132,7 @@ class Publisher:
         return found
 
 
-class Load:
+class SoakLoad:
     """Everything that runs; made by `running_load`."""
 
     def __init__(self, urls: list[str]) -> None:
@@ -217,8 +217,8 @@ class Load:
 
 
 @asynccontextmanager
-async def running_load(urls: list[str]) -> AsyncIterator[Load]:
-    load = Load(urls)
+async def running_load(urls: list[str]) -> AsyncIterator[SoakLoad]:
+    load = SoakLoad(urls)
     async with asyncio.TaskGroup() as tasks, AsyncExitStack() as stack:
         await load.build(stack, tasks)
         yield load

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
 
-from palio.lab.soak.load import Load, running_load
+from palio.lab.soak.load import SoakLoad, running_load
 from palio.lab.soak.sampling import Sample, read_metrics, rss_bytes, sample
 from palio.lab.soak.verdict import Trend, trends
 from palio.net.cluster import Cluster, local_cluster
@@ -74,7 +74,7 @@ async def _soak(seconds: float, folder: Path, file: TextIO, note: Callable[[str]
         return Soaked(samples, trends(samples), maximal_rate, rate, load.faults)
 
 
-async def _measured(load: Load) -> float:
+async def _measured(load: SoakLoad) -> float:
     """How many messages a second can be published, with what they cause."""
     load.set_rate(None)
     await asyncio.sleep(_MAXIMAL_S / 2)  # connections and kernels get warm
@@ -83,7 +83,7 @@ async def _measured(load: Load) -> float:
     return (load.sent - sent) / (time.monotonic() - began)
 
 
-async def _sampled(load: Load, cluster: Cluster, pages: dict[str, int], t_s: float) -> Sample:
+async def _sampled(load: SoakLoad, cluster: Cluster, pages: dict[str, int], t_s: float) -> Sample:
     brokers = {}
     for name, port in pages.items():
         metrics = await asyncio.to_thread(read_metrics, f"{HOST}:{port}")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 from urllib.request import urlopen
 
-from palio.lab.soak.load import Load
+from palio.lab.soak.load import SoakLoad
 
 Sample: TypeAlias = dict[str, Any]
 """t_s, sent, received, visits; live and durable: messages, p50, p99, p999 in ms; brokers by name."""
@@ -52,7 +52,7 @@ def read_metrics(address: str) -> dict[str, float]:
         return gauges(page.read().decode())
 
 
-def sample(load: Load, t_s: float, brokers: Mapping[str, Mapping[str, float]]) -> Sample:
+def sample(load: SoakLoad, t_s: float, brokers: Mapping[str, Mapping[str, float]]) -> Sample:
     return {
         "t_s": round(t_s, 2),
         "sent": load.sent,

@@ -73,6 +73,11 @@ class Cluster:
         self._processes = BrokerProcesses()
         self._exits = ExitStack()
         self.folder = Path()
+        self.addresses: dict[tuple[str, str], str | list[str]] = configuration.addresses
+        """What the first broker of each link dials. Change it before the start to put something
+        between two brokers."""
+        self.own_settings: dict[str, Toml] = configuration.own
+        """More of broker.toml for single brokers, from their next start or `reload` on."""
         self.variables: dict[str, dict[str, str]] = {}
         """More of the environment for single brokers, from their next start on."""
 
@@ -93,17 +98,6 @@ class Cluster:
     def links(self) -> list[tuple[str, str]]:
         """Pairs of brokers; the first dials the second."""
         return self._configuration.links
-
-    @property
-    def addresses(self) -> dict[tuple[str, str], str | list[str]]:
-        """What the first broker of each link dials. Change it before the start to put something
-        between two brokers."""
-        return self._configuration.addresses
-
-    @property
-    def own_settings(self) -> dict[str, Toml]:
-        """More of broker.toml for single brokers, from their next start or `reload` on."""
-        return self._configuration.own
 
     @property
     def authority(self) -> Path | None:

@@ -23,7 +23,7 @@ _FRAMES_MIN = 4
 """So many of the largest frames may be unfinished by default."""
 
 
-class BrokerLimits(NamedTuple):
+class ConfiguredLimits(NamedTuple):
     """What [limits] says, for whom it concerns."""
 
     frames: Limits
@@ -34,7 +34,7 @@ class BrokerLimits(NamedTuple):
     waiting: WaitingBounds
 
 
-def read_limits(top: Section) -> BrokerLimits:
+def read_limits(top: Section) -> ConfiguredLimits:
     section, usual = top.section("limits"), _USUAL.limits
     section.renamed("word", "control")
     frames = Limits(
@@ -84,7 +84,7 @@ def read_limits(top: Section) -> BrokerLimits:
         )
     if host.unsent_bytes < host.stuck_bytes:
         section.wrong("unsent", "it is for all connections, so it must not be smaller than stuck")
-    return BrokerLimits(frames, host, connections, subscriptions, waiting_max, waiting)
+    return ConfiguredLimits(frames, host, connections, subscriptions, waiting_max, waiting)
 
 
 def _connection_bounds(section: Section, frames: Limits) -> ConnectionBounds:

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from palio.errors import MissingSoftware
 from palio.net.monitoring.counts import Durations, HostCounts
-from palio.protocol.broker.snapshot import DurableCounters, LiveCounters, QueueGauges, Snapshot
+from palio.protocol.broker.snapshot import (
+    DurableCounters,
+    LiveCounters,
+    MemoryGauges,
+    QueueGauges,
+    Snapshot,
+    StoreGauges,
+    TableGauges,
+)
 from palio.protocol.wire.codes import CloseCode
 
 if TYPE_CHECKING:
@@ -68,24 +77,27 @@ _DURABLE: Final[_Names] = {
 _GAUGES: Final[_Names] = {
     "clients": ("clients", "Clients that are connected"),
     "strangers": ("strangers", "Connections whose handshake is not complete"),
-    "unfinished_bytes": ("unfinished_bytes", "Bytes of frames that are not complete"),
-    "waiting_bytes": ("waiting_bytes", "Bytes of live messages that wait for clients"),
-    "neighbour_waiting_bytes": (
+    "memory.unfinished_bytes": ("unfinished_bytes", "Bytes of frames that are not complete"),
+    "memory.waiting_bytes": ("waiting_bytes", "Bytes of live messages that wait for clients"),
+    "memory.neighbour_waiting_bytes": (
         "neighbour_waiting_bytes",
         "Bytes of messages that wait for neighbours",
     ),
-    "held_bytes": ("held_bytes", "Bytes of durable messages that wait for room in the store"),
+    "memory.held_bytes": (
+        "held_bytes",
+        "Bytes of durable messages that wait for room in the store",
+    ),
     "neighbours": ("neighbours", "Neighbours that are linked"),
     "subscriptions": (
         "subscriptions",
         "Subscriptions and patterns of the clients that are connected",
     ),
     "topology_version": ("topology_version", "Changes of the topology and of what brokers want"),
-    "journal_messages": ("journal_messages", "Messages in the journal"),
-    "journal_bytes": ("journal_bytes", "Bytes of the journal"),
-    "publishers": ("publishers", "Publishers whose sequence numbers are remembered"),
-    "table_filters": ("table_filters", "Filters in the interest table"),
-    "table_version": ("table_version", "Changes of the interest table"),
+    "store.journal_messages": ("journal_messages", "Messages in the journal"),
+    "store.journal_bytes": ("journal_bytes", "Bytes of the journal"),
+    "store.publishers": ("publishers", "Publishers whose sequence numbers are remembered"),
+    "table.filters": ("table_filters", "Filters in the interest table"),
+    "table.version": ("table_version", "Changes of the interest table"),
 }
 _QUEUES: Final[dict[str, tuple[str, str, int]]] = {
     "messages": ("queue_messages", "Messages that wait for a durable subscription", 1),
@@ -201,7 +213,7 @@ def core_measures(snapshot: Snapshot) -> Iterator[Measure]:
     yield from _counters(snapshot.live, _LIVE)
     yield from _counters(snapshot.durable, _DURABLE)
     for field, (name, text) in _GAUGES.items():
-        yield Measure(name, "gauge", text, {}, getattr(snapshot, field))
+        yield Measure(name, "gauge", text, {}, attrgetter(field)(snapshot))
     text = "Durable subscriptions of this broker; only the largest have metrics"
     yield Measure("queues", "gauge", text, {}, snapshot.queues.count)
     for field, (name, text, unit) in _QUEUES.items():
@@ -275,4 +287,8 @@ assert set(_DURABLE) == set(DurableCounters.__struct_fields__)
 assert set(_QUEUES) == set(QueueGauges.__struct_fields__)
 # Every field of a snapshot has one too; `connections` of the host tells what `links` does.
 _LABELLED = ("queues", "streams", "overflows", "misrouted")
-assert {"live", "durable", "links", *_LABELLED, *_GAUGES} == set(Snapshot.__struct_fields__)
+_GROUPS = {"memory": MemoryGauges, "store": StoreGauges, "table": TableGauges}
+assert {"live", "durable", "links", *_LABELLED, *_GAUGES} == {
+    *(set(Snapshot.__struct_fields__) - _GROUPS.keys()),
+    *(f"{group}.{field}" for group, made in _GROUPS.items() for field in made.__struct_fields__),
+}

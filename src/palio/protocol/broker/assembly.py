@@ -34,9 +34,12 @@ from palio.protocol.broker.snapshot import (
     QUEUES_MAX,
     DurableCounters,
     LiveCounters,
+    MemoryGauges,
     QueueGauges,
     QueuesSnapshot,
     Snapshot,
+    StoreGauges,
+    TableGauges,
 )
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.broker.text_budget import TextBudget
@@ -68,7 +71,6 @@ class Parts:
     carrying: Carrier
     interests: Interests
     view: NetworkView
-    home: HomeSubscriptions
     subscriptions: ClientSubscriptions
     operations: Operations
     clients: Clients
@@ -78,7 +80,7 @@ class Parts:
     def _queue_gauges(self, now_us: int) -> dict[str, QueueGauges]:
         found = self.messages.administration.largest(QUEUES_MAX)
         return {
-            self.home.names.shown(one.name): QueueGauges(
+            self.subscriptions.home.names.shown(one.name): QueueGauges(
                 one.messages,
                 one.bytes,
                 0 if one.stored_us is None else max(0, now_us - one.stored_us),
@@ -88,7 +90,7 @@ class Parts:
             for one in found
         }
 
-    def snapshot(self, now_us: int) -> Snapshot:
+    def snapshot(self, now_us: int, strangers: int, unfinished_bytes: int) -> Snapshot:
         """Counters and gauges for operators."""
         traffic, delivery = self.data_path.counts, self.local.counts
         stored = self.messages.statistics()
@@ -110,21 +112,22 @@ class Parts:
             durable=DurableCounters(**{name: getattr(stored.counters, name) for name in names}),
             links=len(self.links),
             clients=len(self.clients),
-            waiting_bytes=self.local.waiting.bytes,
-            neighbour_waiting_bytes=self.neighbours.links.waiting_bytes,
-            held_bytes=self.data_path.held.bytes,
+            strangers=strangers,
+            memory=MemoryGauges(
+                unfinished_bytes,
+                self.local.waiting.bytes,
+                self.neighbours.links.waiting_bytes,
+                self.data_path.held.bytes,
+            ),
             neighbours=len(self.neighbours.links),
             subscriptions=len(list(self.subscriptions)),
             topology_version=self.view.database.version,
-            publishers=stored.publishers,
-            journal_messages=stored.messages,
-            journal_bytes=stored.bytes,
+            store=StoreGauges(stored.publishers, stored.messages, stored.bytes),
             queues=QueuesSnapshot(len(stored.queues), self._queue_gauges(now_us)),
             streams=stored.backlogs,
             overflows={bound.value: self.local.waiting.dropped[bound] for bound in Overflow},
             misrouted=dict(self.view.policy.dropped),
-            table_filters=len(self.table),
-            table_version=self.table.version,
+            table=TableGauges(len(self.table), self.table.version),
         )
 
 
@@ -186,7 +189,7 @@ def assemble(
     )  # fmt: skip
     neighbours = NeighbourMessages(neighbour_links, flooding, interests, explaining)
     return Parts(
-        output, links, table, port, local, messages, data_path, carrying, interests, view, home,
+        output, links, table, port, local, messages, data_path, carrying, interests, view,
         subscriptions, operations, clients, neighbours, work,
     )  # fmt: skip
 

@@ -19,8 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from palio.errors import InvalidFile, PalioError
 from palio.protocol.broker.access import Access
 from palio.protocol.broker.assembly import assemble
@@ -83,7 +81,7 @@ class Broker:
         self._commit: int | None = None  # under way
         self._upkeep = TableUpkeep(self.parts.table, defers=defers)
         self.parts.data_path.now_us = now_us
-        self.parts.home.restore(now_us)
+        self.parts.subscriptions.home.restore(now_us)
         self.parts.operations.follow(settings.access, now_us)
         self.parts.neighbours.restore()
         self.parts.view.follow(now_us)
@@ -255,10 +253,8 @@ class Broker:
 
     def snapshot(self) -> Snapshot:
         """Counters and gauges for operators."""
-        strangers, unfinished_bytes = self._guard.strangers, self._guard.unfinished_bytes
-        return msgspec.structs.replace(
-            self.parts.snapshot(self.now_us), strangers=strangers, unfinished_bytes=unfinished_bytes
-        )
+        guard = self._guard
+        return self.parts.snapshot(self.now_us, guard.strangers, guard.unfinished_bytes)
 
     def _at(self, now_us: int) -> None:
         """Advance the clock. While there are links the host calls once a keepalive at least: if it did
@@ -286,17 +282,13 @@ class Broker:
             elif view.database.version != view.version:
                 view.follow(self.now_us)
             elif parts.work.new:
-                self._begin_work()
+                new, parts.work.new = parts.work.new, []
+                for slices in new:
+                    self._scheduler.detach(slices)
             else:
                 break
         if parts.operations.quenching.told:
             parts.operations.quenching.follow(self.now_us)
-
-    def _begin_work(self) -> None:
-        """Schedule what parts of this broker have begun."""
-        new, self.parts.work.new = self.parts.work.new, []
-        for slices in new:
-            self._scheduler.detach(slices)
 
     def _close_links(self) -> None:
         """Messages that arrived before count, and Bye is last."""

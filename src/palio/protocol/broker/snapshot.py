@@ -83,14 +83,9 @@ class QueuesSnapshot(msgspec.Struct, frozen=True):
     """By durable subscription; only the QUEUES_MAX with the most messages."""
 
 
-class Snapshot(msgspec.Struct, frozen=True):
-    live: LiveCounters = LiveCounters()
-    durable: DurableCounters = DurableCounters()
-    links: int = 0
-    """Connections, including those whose handshake is not complete."""
-    clients: int = 0
-    strangers: int = 0
-    """Connections from others whose handshake is not complete."""
+class MemoryGauges(msgspec.Struct, frozen=True):
+    """What waits in memory."""
+
     unfinished_bytes: int = 0
     """Of frames that are not complete."""
     waiting_bytes: int = 0
@@ -99,16 +94,39 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Of messages that wait for neighbours."""
     held_bytes: int = 0
     """Of durable messages that wait for room in the store."""
+
+
+class StoreGauges(msgspec.Struct, frozen=True):
+    publishers: int = 0
+    """Publishers whose sequence numbers the message store remembers."""
+    journal_messages: int = 0
+    journal_bytes: int = 0
+
+
+class TableGauges(msgspec.Struct, frozen=True):
+    """The interest table."""
+
+    filters: int = 0
+    version: int = 0
+    """Grows with every change."""
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    live: LiveCounters = LiveCounters()
+    durable: DurableCounters = DurableCounters()
+    links: int = 0
+    """Connections, including those whose handshake is not complete."""
+    clients: int = 0
+    strangers: int = 0
+    """Connections from others whose handshake is not complete."""
     neighbours: int = 0
     """Neighbours that are linked now."""
     subscriptions: int = 0
     """Subscriptions and patterns of the clients that are connected."""
     topology_version: int = 0
     """Grows with every change of the topology or of what brokers subscribe to."""
-    publishers: int = 0
-    """Publishers whose sequence numbers the message store remembers."""
-    journal_messages: int = 0
-    journal_bytes: int = 0
+    memory: MemoryGauges = MemoryGauges()
+    store: StoreGauges = StoreGauges()
     queues: QueuesSnapshot = QueuesSnapshot()
     streams: dict[str, int] = {}
     """Durable messages that wait, by the broker they go to."""
@@ -116,7 +134,4 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Live messages that waited for clients and were dropped, by the bound that was reached."""
     misrouted: dict[str, int] = {}
     """Live messages that the routing policy dropped, by the reason."""
-    table_filters: int = 0
-    """Filters in the interest table."""
-    table_version: int = 0
-    """Grows with every change of the interest table."""
+    table: TableGauges = TableGauges()

@@ -69,7 +69,7 @@ class ClientSubscriptions:
         budget: TextBudget,
     ) -> None:
         self._interests, self._local, self._store = interests, local, store
-        self._home, self._output = home, output
+        self.home, self._output = home, output
         self._bounds, self._budget = bounds, budget
         self._groups = LiveGroups()
         self._clients: dict[int, dict[int, ClientSubscription]] = {}  # by link and id
@@ -209,17 +209,17 @@ class ClientSubscriptions:
     ) -> Slices:
         assert one.predicate is not None
         credit, consumer = positive(request.credit), Consumer(one.link, one.id)
-        one.durable = name = self._home.name(one.identity, request.durable)
+        one.durable = name = self.home.name(one.identity, request.durable)
         self._interests.flush()  # what has arrived may end the one that is asked for
-        if self._home.is_ending(name):  # this is a successor: nobody takes part in both
+        if self.home.is_ending(name):  # this is a successor: nobody takes part in both
             for other in self._consuming(name):
-                self.end(other.link, other.id, *self._home.end_reason(name))
+                self.end(other.link, other.id, *self.home.end_reason(name))
         interface = DurableConsumers(name)
         yield from self._interests.enter(interface, one.predicate.filters)
         self._interests.flush()
         try:
-            one.version = self._home.open(name, one.identity, request, one.predicate, now_us)
-            answer = self._home.attach(name, consumer, credit)  # from here on nothing is refused
+            one.version = self.home.open(name, one.identity, request, one.predicate, now_us)
+            answer = self.home.attach(name, consumer, credit)  # from here on nothing is refused
         except PalioError:
             self._interests.leave(interface)
             raise
@@ -240,7 +240,7 @@ class ClientSubscriptions:
         if one.durable and request.forget:
             for other in self._consuming(one.durable):
                 self.end(other.link, other.id, EndCode.FORGOTTEN, "another client has forgotten it")
-            if self._home.forget(one.durable, Consumer(link, request.id), now_us):
+            if self.home.forget(one.durable, Consumer(link, request.id), now_us):
                 return  # the answer follows the commit
         self._output.say(link, Unsubscribed(request.id))
 
@@ -248,16 +248,16 @@ class ClientSubscriptions:
         """End a durable subscription of an identity by its name; raises if there is none."""
         self._interests.flush()
         administration = self._store.administration
-        name = self._home.name(identity, request.durable)
-        version = self._home.version(name)
+        name = self.home.name(identity, request.durable)
+        version = self.home.version(name)
         if version:
-            yield from purged(self._home, administration, name)
-        is_there = bool(version) and self._home.version(name) == version
-        if not is_there or self._home.name(identity, request.durable) != name:  # it has moved
-            raise self._home.unknown(f"{identity.name}/{request.durable}")
+            yield from purged(self.home, administration, name)
+        is_there = bool(version) and self.home.version(name) == version
+        if not is_there or self.home.name(identity, request.durable) != name:  # it has moved
+            raise self.home.unknown(f"{identity.name}/{request.durable}")
         for other in self._consuming(name):
             self.end(other.link, other.id, EndCode.FORGOTTEN, "another client has forgotten it")
-        self._home.forget(name, None, now_us)
+        self.home.forget(name, None, now_us)
         administration.note_act(CommittedAct(link, Done(request.id), None))
 
     def grant_credit(self, link: int, id: int, count: int) -> None:
@@ -294,13 +294,13 @@ class ClientSubscriptions:
 
     def created(self, name: str) -> None:
         """A durable subscription is committed: answer its consumers."""
-        for consumer, answer in self._home.created(name):
+        for consumer, answer in self.home.created(name):
             if self._consumed(consumer, name) is not None:
                 self._output.say(consumer.link, answer)
 
     def ended(self, ended: QueueEnded) -> None:
         """The end of a durable subscription is committed: tell its consumers."""
-        for consumer in self._home.ended(ended):
+        for consumer in self.home.ended(ended):
             if consumer.link in self._clients:
                 self._output.say(consumer.link, Unsubscribed(consumer.id))
         for consumer in cast(list[Consumer], ended.consumers):

@@ -51,12 +51,14 @@ class QueueConsumers:
     """The consumers of a queue. `turn` has those with credit, the next one first. While they are
     paused, they get nothing."""
 
-    __slots__ = ("_by_key", "is_paused", "turn")
+    __slots__ = ("_by_key", "has_more", "is_paused", "turn")
 
     def __init__(self) -> None:
         self._by_key: dict[Hashable, QueueConsumer] = {}
         self.turn: deque[QueueConsumer] = deque()
         self.is_paused = False
+        self.has_more = False
+        """Whether the last turn left something that may be delivered."""
 
     def keys(self) -> list[Hashable]:
         return list(self._by_key)
@@ -119,7 +121,6 @@ class Queue:
         self.bytes = 0
         self.dropped = 0
         self.has_dropped = False  # since its head was put
-        self.has_more = False  # than the last turn delivered
         self._journal = journal
         self._bounds = bounds
         self._sent = sequence.lowest()
@@ -214,10 +215,14 @@ class Queue:
         is_waiting = self._sent < self.safe or self._returned
         return bool(is_waiting and self.consumers.turn and not self.consumers.is_paused)
 
+    @property
+    def has_more(self) -> bool:
+        return self.consumers.has_more
+
     def collect(self, departures: Departures, now_us: int) -> None:
         """Add what can be sent to consumers."""
         if departures.room <= 0:
-            self.has_more = self.can_depart
+            self.consumers.has_more = self.can_depart
             return
         for share in self.deliver(departures):
             batches, at = self._journal.pick(share.positions), 0
@@ -236,11 +241,11 @@ class Queue:
         if self.consumers.is_paused:
             return shares
         turn = self.consumers.turn
-        self.has_more, room = False, DELIVERED_BYTES_MAX
+        self.consumers.has_more, room = False, DELIVERED_BYTES_MAX
         is_small = self.bytes <= _SMALL_BYTES
         while turn and (self._returned or self._sent < self.safe):
             if room <= 0:
-                self.has_more = True
+                self.consumers.has_more = True
                 break
             consumer = turn[0]
             share = self._next(consumer, 1 if len(turn) > 1 else consumer.credit)

@@ -8,8 +8,8 @@ A large state is applied in three steps: `begin_change`, `StateChange.run` (in a
 
 Each broker floods its own state under increasing sequence numbers (own_state.py). A state is either
 complete or the changes since the previous number; a broker that has not got that number requests the
-complete state. The database has one record a broker (broker_record.py) and computes the topology
-from their links (topology_map.py). A record that is not refreshed within `age_us` loses its links
+complete state. The database has one record a broker (broker_record.py), which broker_records.py reads,
+and computes the topology from their links (topology_map.py). A record that is not refreshed within `age_us` loses its links
 and filters. Durable subscriptions do not age: their broker removes them, or an operator (`forget`).
 
 Invariant: brokers that have received the last number of a broker have equal records of it, because
@@ -25,7 +25,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from palio.errors import InvalidTopology
-from palio.model.predicate import Filter, Predicate
+from palio.model.predicate import Filter
 from palio.protocol.policies.broker_record import (
     BrokerRecord,
     DurableFact,
@@ -35,12 +35,11 @@ from palio.protocol.policies.broker_record import (
     parse_all,
     record_change,
 )
+from palio.protocol.policies.broker_records import BrokerRecords, only_durable
 from palio.protocol.policies.own_state import OwnState
 from palio.protocol.policies.state_change import StateChange
-from palio.protocol.policies.topology_map import TopologyMap
-from palio.protocol.wire.control import Durable, LinkState, Place
+from palio.protocol.wire.control import Durable, LinkState
 from palio.protocol.wire.frames import BrokenFrame
-from palio.routing.topology import Topology
 
 _NUMBER_MAX = 1 << 62
 SMALL_RECORD = 256
@@ -70,7 +69,7 @@ class Heard(NamedTuple):
     """Has the filters of the predicates in `added`."""
 
 
-class LinkStateDatabase:
+class LinkStateDatabase(BrokerRecords):
     """The link-state database of one broker. Call `news` after each change and each `hear`.
 
     >>> ann, bob = (LinkStateDatabase(name, f"{name}'s disk", 0) for name in ("ann", "bob"))
@@ -87,14 +86,12 @@ class LinkStateDatabase:
         """Sequence numbers start above `number`: the last stored one or the current time, whichever
         is larger."""
         settings = settings or LinkStateSettings()
-        self.me = me
         self.version = 0
         """Grows whenever the links or filters of a broker change, or durable subscriptions here."""
         self._age_us = settings.age_us
         self.own = OwnState(me, epoch, number, settings.refresh_us)
         """What this broker announces; to be changed through the database only."""
-        self._records = {me: self.own.record}
-        self._map = TopologyMap(me, self._records)
+        super().__init__(me, {me: self.own.record})
         self._next_age_us: int | None = None  # no record ages before
         self._followers: list[FilterChanges] = []
 
@@ -205,7 +202,7 @@ class LinkStateDatabase:
         """Take durable subscriptions from the store, as `facts` returned them, after a restart."""
         record = self._records.get(state.broker)
         if state.broker != self.me and (record is None or record.is_older(state)):
-            facts = _only_durable(state)
+            facts = only_durable(state)
             self._apply(facts, parse_all(facts, texts_of(facts)), 0)
 
     def forget(self, broker: str, now_us: int) -> tuple[LinkState, tuple[DurableFact, ...]]:
@@ -253,77 +250,7 @@ class LinkStateDatabase:
         news_us = self.own.deadline_us
         return news_us if self._next_age_us is None else min(news_us, self._next_age_us)
 
-    # ---- synchronization with a neighbour
-
-    def digest(self) -> list[tuple[str, str, int]]:
-        """The epochs and numbers of all records: what the control message Digest says, in parts.
-
-        A record with status FACTS is listed under the number before its own, because the complete
-        state of its number is wanted.
-        """
-        return [
-            (broker, record.epoch, record.number - (record.status is RecordStatus.FACTS))
-            for broker, record in self._records.items()
-            if record.number
-        ]
-
-    def newer_than(self, known: Iterable[tuple[str, str, int]]) -> list[str]:
-        """The brokers of which the sender of a digest has not got the state."""
-        theirs = {broker: (number, epoch) for broker, epoch, number in known}
-        return [
-            broker
-            for broker, record in self._records.items()
-            if record.number and (record.number, record.epoch) > theirs.get(broker, (0, ""))
-        ]
-
-    def whole(self, broker: str) -> LinkState | None:
-        """The complete state of a broker; None: there is none."""
-        record = self._records.get(broker)
-        return record.link_state(broker) if record is not None and record.number else None
-
-    def facts(self, broker: str) -> LinkState:
-        """The durable subscriptions of a broker, for the store; `restore` reads them."""
-        return _only_durable(self._records[broker].link_state(broker))
-
-    # ---- queries
-
-    def topology(self) -> Topology | None:
-        """The topology, or None if this broker reaches no other one; the same object while the
-        links are equal."""
-        return self._map.topology()
-
-    def reachable(self, broker: str) -> bool:
-        return self._map.reachable(broker)
-
-    def reachable_brokers(self) -> frozenset[str]:
-        """All other brokers in the topology."""
-        return self._map.reachable_brokers()
-
-    def wanted(self, broker: str) -> Predicate:
-        """What live subscriptions at a broker want; nothing if it is not known."""
-        record = self._records.get(broker)
-        return Predicate(tuple(record.filters) if record else ())
-
-    def durables(self) -> Iterator[DurableFact]:
-        """All durable subscriptions of the network, including those of this broker."""
-        for broker, record in self._records.items():
-            for name, durable in record.durable.items():
-                yield DurableFact(broker, name, durable)
-
-    def durable_filters(self, fact: DurableFact) -> tuple[Filter, ...]:
-        """The filters of a durable subscription that `durables` has named."""
-        return self._records[fact.broker].parsed[fact.name]
-
-    def places(self) -> tuple[Place, ...]:
-        """All known brokers, for `palio topology`."""
-        return tuple(
-            Place(
-                broker,
-                tuple(sorted(record.links.items())),
-                *(len(record.wanted), len(record.durable), self.reachable(broker)),
-            )
-            for broker, record in sorted(self._records.items())
-        )
+    # ---- followers
 
     def follow(self) -> FilterChanges:
         """The filters of all other brokers. The database adds every later change of them to the
@@ -366,10 +293,6 @@ class LinkStateDatabase:
     def _on_links_changed(self) -> None:
         self._map.invalidate()
         self.version += 1
-
-
-def _only_durable(state: LinkState) -> LinkState:
-    return msgspec.structs.replace(state, links=(), wanted=(), is_faded=True)
 
 
 def texts_of(state: LinkState) -> Iterator[str]:

@@ -93,7 +93,11 @@ def waiting_messages(core: Broker) -> Iterator[tuple[str, int]]:
 def leftover_counts(core: Broker, links: int, durable: int) -> Iterator[tuple[str, object, object]]:
     """What an idle broker holds, and what it should hold: a leak is a difference."""
     parts, snapshot = core.parts, core.snapshot()
-    statistics, data_path, home = parts.messages.statistics(), parts.data_path, parts.home
+    statistics, data_path, home = (
+        parts.messages.statistics(),
+        parts.data_path,
+        parts.subscriptions.home,
+    )
     peers: set[object] = {Network()}
     if core.settings.routing == FORWARDING:
         peers = {RemoteBroker(name) for name in linked_brokers(core)}
