@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from palio.protocol.broker.settings import WaitingBounds
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.wire.batch import MessageBatch
 from palio.protocol.wire.control import Rejected
@@ -87,3 +88,43 @@ def test_a_held_message_that_cannot_be_read_any_more() -> None:
     acknowledge_all(exchange, bob, id)
     assert [message["n"] for message in bob.got(id)] == [0, 1, 3, 4]
     assert len(ann.heard(Rejected)) == 1
+
+
+def test_bytes_that_are_held_of_a_client_are_bounded() -> None:
+    """Large messages, not many: the client is sent away, and loses nothing."""
+    exchange, ann, bob, id = blocked(waiting=WaitingBounds(held_bytes=500_000))
+    held = exchange.brokers["a"].parts.data_path.held
+    for number in range(5, 12):
+        ann.publish({"x": 1, "n": number}, bytes(100_000))
+        exchange.run()
+        assert held.bytes <= 500_000
+    assert ann.link not in exchange.clients, "it was sent away"
+    assert (held.bytes, len(held)) == (0, 0)
+    acknowledge_all(exchange, bob, id)
+    while ann.session.outbox.unstored:
+        exchange.connect(ann, "a")
+    assert [message["n"] for message in bob.got(id)] == list(range(12))
+
+
+def test_bytes_that_are_held_of_all_clients_are_bounded() -> None:
+    """Those of which most is held are sent away, whoever was the last."""
+    exchange, ann, bob, id = blocked(waiting=WaitingBounds(held_total_bytes=500_000))
+    held = exchange.brokers["a"].parts.data_path.held
+    others = [exchange.client("a", name) for name in ("cy", "di", "eve")]
+    for number in range(5):
+        ann.publish({"x": 1, "n": 5 + number}, bytes(40_000))
+        for other in others:
+            other.publish({"x": 1}, bytes(18_000))
+        exchange.run()
+        assert held.bytes <= 500_000
+    assert held.bytes > 400_000
+    others[0].publish({"x": 1}, bytes(60_000))
+    exchange.run()
+    assert ann.link not in exchange.clients, "it held most"
+    assert all(other.link in exchange.clients for other in others)
+    assert 0 < held.bytes <= 500_000
+    acknowledge_all(exchange, bob, id)
+    exchange.connect(ann, "a")
+    assert not ann.session.outbox.unstored
+    assert len(bob.got(id)) == 10 + 15 + 1
+    assert (held.bytes, len(held)) == (0, 0)

@@ -182,3 +182,19 @@ def test_many_advertisements_cost_what_each_costs() -> None:
     assert len([one for one in host.heard[1] if isinstance(one, Done)]) == 300
     host.core.close(1, NOW)
     host.run()
+
+
+def test_backlogs_of_all_links_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When all together are large, no link with a backlog is read, however small its own is."""
+    monkeypatch.setattr(scheduler, "BACKLOGS_BYTES", 2_000)
+    host = Host()
+    for link in range(1, 6):
+        host.client(link)
+    requests = [SubscribeRequest(id, f"x = {id}", credit=1) for id in range(1, 60)]
+    for link in range(1, 6):
+        host.send(link, *requests)
+    host.run()
+    assert {link: host.reading.get(link) for link in range(3, 6)} == dict.fromkeys((3, 4, 5), True)
+    assert host.core._scheduler.bytes == 0
+    for link in range(1, 6):
+        assert sum(isinstance(one, Subscribed) for one in host.heard[link]) == 59

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.destination import Departures
 from palio.protocol.durability.journal import Journal
-from palio.protocol.durability.queues import Full, Queue
+from palio.protocol.durability.queues import DELIVERED_BYTES_MAX, Full, Queue
 from palio.protocol.durability.sequence import EntrySequence
 from palio.protocol.wire.batch import Entry, MessageBatch
 
@@ -162,3 +163,48 @@ def test_each_entry_is_with_one_consumer_until_it_is_acknowledged(
         assert set(made.sequence.entries) == out | waiting
         if waiting:
             assert all(len(held) == credit[key] for key, held in holds.items())
+
+
+def test_a_turn_delivers_so_many_bytes_whatever_the_credit() -> None:
+    made = queue()
+    fill(made, 10, DELIVERED_BYTES_MAX // 3)
+    made.attach("a", 1000)
+    turns = []
+    while found := delivered(made):
+        turns.append([number for _, number in found])
+        assert made.has_more == (number_of(turns) < 10)
+    assert turns == [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10]]
+
+
+def test_a_message_that_is_larger_than_a_turn_is_delivered_alone() -> None:
+    made = queue()
+    fill(made, 1, 10)
+    fill(made, 2, 2 * DELIVERED_BYTES_MAX)
+    fill(made, 2, 10)
+    made.attach("a", 4)
+    made.attach("b", 4)
+    turns = []
+    while found := delivered(made):
+        turns.append(found)
+    assert [number for turn in turns for _, number in turn] == [1, 2, 3, 4, 5]
+    assert [len(turn) for turn in turns] == [2, 1, 2]
+
+
+def test_all_queues_together_deliver_so_many_bytes_in_a_turn() -> None:
+    made = [queue() for _ in range(4)]
+    for one in made:
+        fill(one, 2, 1_000_000)
+        one.attach("a", 10)
+    departures = Departures(room=3_500_000)
+    for one in made:
+        one.collect(departures, 0)
+    assert [len(one.batch) for one in departures.deliveries] == [2, 2]
+    assert [one.has_more for one in made] == [False, False, True, True]
+    departures = Departures()
+    for one in made:
+        one.collect(departures, 0)
+    assert [len(one.batch) for one in departures.deliveries] == [2, 2]
+
+
+def number_of(turns: list[list[int]]) -> int:
+    return sum(map(len, turns))

@@ -30,6 +30,7 @@ from palio.protocol.wire.control import (
 from palio.protocol.wire.frames import (
     BEFORE_HELLO,
     BrokenFrame,
+    FrameKind,
     FrameReader,
     Limits,
     MessageFrame,
@@ -240,3 +241,24 @@ def test_ten_million_mutated_frames() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert search(10_000_000, time.time_ns() % 1_000_000, progress=500_000) > 0
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kB
+
+
+def test_a_reader_says_how_much_waits_and_whether_it_is_the_same_frame() -> None:
+    reader, ping = FrameReader(), control_frame(Ping(1))
+    list(reader.feed(ping[:6]))
+    assert (reader.waiting, reader.is_continued) == (6, False)
+    list(reader.feed(ping[6:7]))
+    assert (reader.waiting, reader.is_continued) == (7, True)
+    assert list(reader.feed(ping[7:] + ping[:2])) == [Ping(1)]
+    assert (reader.waiting, reader.is_continued) == (2, False)
+    assert list(reader.feed(ping[2:])) == [Ping(1)]
+    assert (reader.waiting, reader.is_continued) == (0, False)
+
+
+def test_a_message_over_the_limit_is_not_awaited() -> None:
+    """Control messages may be larger than messages, but not the other way round."""
+    limits = Limits(control=1000, header=100, attributes=100, body=100)
+    assert list(FrameReader(limits).feed(struct.pack("<IB", 900, FrameKind.CONTROL))) == []
+    assert list(FrameReader(limits).feed(struct.pack("<IB", limits.message, 1))) == []
+    with pytest.raises(BrokenFrame, match="a message of 310 bytes; the most is 309"):
+        list(FrameReader(limits).feed(struct.pack("<IB", 310, FrameKind.PUBLISH)))
