@@ -191,7 +191,8 @@ class _BrokerDrawing:
             ):  # else everything is redelivered
                 past_us = random.choice((0, 1_000_000, 30_000_000))
                 spec = msgspec.structs.replace(spec, past_us=past_us)
-            if not durable and spec.full == "block":
+            may_block = durable and self._plan.limits.full == "block"  # else it is refused
+            if spec.full == "block" and not may_block:
                 spec = msgspec.structs.replace(spec, full="")
             subscriptions.append((spec, neighbours if in_group else [client.name]))
         return subscriptions
