@@ -34,6 +34,7 @@ from palio.model.predicate import Predicate
 from palio.model.values import Value
 
 RECENT_MAX = 64  # predicates that are evaluated one by one
+RECENT_FILTERS_MAX = 512  # of them: compiling more at once would hold up whoever updates
 FANOUT = 4  # levels of about one size that become one
 _LASTING = 8  # messages after which compiling what is recent is worth it
 
@@ -120,7 +121,9 @@ class UpdatedEngine:
         roster, positions = self.roster.changed(remove, add)
         recent = (*self.recent, *zip(positions, add.values(), strict=True))
         made = UpdatedEngine(self.base, roster, self.levels, recent)
-        return made.settled() if len(recent) >= RECENT_MAX else made
+        filters = sum([len(predicate) for _, predicate in recent])
+        is_much = len(recent) >= RECENT_MAX or filters >= RECENT_FILTERS_MAX
+        return made.settled() if is_much else made
 
     def settled(self) -> UpdatedEngine:
         """The same version with nothing recent."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from palio.errors import PalioError
 from palio.protocol.broker.carrying import Carrier
@@ -13,9 +12,10 @@ from palio.protocol.broker.data_path import DataPath
 from palio.protocol.broker.durable import HomeSubscriptions
 from palio.protocol.broker.effects import Output
 from palio.protocol.broker.explain import Explaining
-from palio.protocol.broker.flooding import Flooding, keep_facts
+from palio.protocol.broker.flooding import Flooding
 from palio.protocol.broker.held import HeldMessages
 from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.known_facts import KnownFacts
 from palio.protocol.broker.links import Links
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.neighbour_messages import NeighbourMessages
@@ -162,9 +162,8 @@ def assemble(
     def now() -> int:
         return data_path.now_us
 
-    keep = partial(keep_facts, store, database)
-    remote = RemoteSubscriptions(messages, interests, work, now, keep)
-    flooding = Flooding(database, neighbour_links, remote, output, store, work, now)
+    remote = RemoteSubscriptions(messages, interests, database, KnownFacts(store), work, now)
+    flooding = Flooding(database, neighbour_links, remote, output, work, now)
     view = NetworkView(database, flooding, policy, unicast, interests, messages, work)
     # clients and neighbours
     subscriptions = ClientSubscriptions(

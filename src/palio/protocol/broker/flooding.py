@@ -6,17 +6,12 @@
 
 A large state comes in parts (policies/state_parts.py) and is sent by state_sender.py. Its predicates are
 parsed and its record is made by jobs; routing follows in slices (network_view.py, remote_durable.py).
-
-The durable subscriptions of other brokers are in the store under `known/<broker>`, so a restart keeps
-them. They are put when they change, and committed with the next seal of the message store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-
-import msgspec
 
 from palio.errors import InvalidPredicate, LimitExceeded
 from palio.model.language import parse
@@ -27,7 +22,6 @@ from palio.protocol.broker.neighbours import NeighbourLinks
 from palio.protocol.broker.remote_durable import RemoteSubscriptions
 from palio.protocol.broker.scheduler import Slices, WorkList
 from palio.protocol.broker.state_sender import StateSender, state_frame
-from palio.protocol.durability.storage import Store, decoded
 from palio.protocol.policies.broker_record import Parsed, invalid_predicate, parse_all
 from palio.protocol.policies.link_state import Heard, LinkStateDatabase, texts_of
 from palio.protocol.policies.state_parts import StateAssembly, is_large
@@ -35,8 +29,6 @@ from palio.protocol.wire.control import Digest, LinkState, LinkStates, Missing
 from palio.protocol.wire.frames import BrokenFrame
 from palio.protocol.wire.parts import digest_parts, missing_parts
 
-KNOWN = "known/"
-_state_decoder = msgspec.msgpack.Decoder(LinkState)
 DIGEST_MAX = 1 << 20
 """Brokers in a digest."""
 SMALL_TEXTS = 2048
@@ -67,7 +59,6 @@ class Flooding:
         neighbours: NeighbourLinks,
         remote: RemoteSubscriptions,
         output: Output,
-        store: Store,
         work: WorkList,
         now_us: Callable[[], int],
     ) -> None:
@@ -75,18 +66,13 @@ class Flooding:
         self._remote = remote
         self._neighbours = neighbours
         self._output = output
-        self._store = store
         self._work, self._now_us = work, now_us
         self._senders: dict[str, StateSender] = {}
         self._incoming: dict[str, _Incoming] = {}
 
     def restore(self) -> None:
-        """Re-register the stored durable subscriptions of other brokers."""
-        for key, kept in self._store.scan(KNOWN):
-            self._database.restore(decoded(_state_decoder, key, kept))
-        for fact in self._database.durables():
-            if fact.broker != self._database.me:
-                self._remote.learn(fact, self._database.durable_filters(fact))
+        """Take what is stored of other brokers."""
+        self._remote.restore()
 
     # ---- neighbours
 
@@ -211,10 +197,7 @@ class Flooding:
         """Remove the durable subscriptions of a broker that will not return."""
         state, facts = self._database.forget(broker, now_us)
         self._flood(state)
-        if facts:
-            self._remote.change(broker, Heard(removed=facts))
-        else:
-            keep_facts(self._store, self._database, broker)
+        self._remote.change(broker, Heard(removed=facts))
 
     def announce(self, now_us: int) -> None:
         """Flood what has changed at this broker."""
@@ -234,11 +217,6 @@ class Flooding:
         frame = state_frame(state)
         for sender in others:
             sender.flood(state, frame)
-
-
-def keep_facts(store: Store, database: LinkStateDatabase, broker: str) -> None:
-    """Store the durable subscriptions of another broker."""
-    store.put(f"{KNOWN}{broker}", msgspec.msgpack.encode(database.facts(broker)))
 
 
 def _parse_small(state: LinkState, text: str) -> tuple[Filter, ...] | None:

@@ -61,7 +61,6 @@ class Interests:
         self.flush = self._flush = flush
         """Deal with the messages that have arrived; for those who ask before they change."""
         self._entering: set[LocalInterface] = set()  # in slices
-        self._vacated: set[LocalInterface] = set()  # nobody subscribes any more; filters are there
         self._filters: dict[DurableSubscription | PublishGrant, tuple[Filter, ...]] = {}
 
     # ---- clients
@@ -73,7 +72,6 @@ class Interests:
             yield None
         if self._local.has(interface):
             return
-        self.clear(interface)
         self._flush()
         self._port.step(Joined(interface))
         if len(filters) <= FILTERS_AT_ONCE:
@@ -115,21 +113,6 @@ class Interests:
         self._flush()
         interface = self._local.remove(*subscriber)
         if interface is not None:  # it has no other subscriber
-            self._port.step(Left(interface))
-
-    def vacate(self, subscriber: tuple[int, int]) -> LocalInterface | None:
-        """Remove a subscriber that gets nothing from now on. Returns its interface, if it has no other
-        one: the filters are there until `clear`, which takes longer."""
-        interface = self._local.remove(*subscriber)
-        if interface is not None:
-            self._vacated.add(interface)
-        return interface
-
-    def clear(self, interface: LocalInterface) -> None:
-        """Remove the filters of an interface that was vacated and has no subscriber since."""
-        if interface in self._vacated:
-            self._vacated.remove(interface)
-            self._flush()
             self._port.step(Left(interface))
 
     def watch(self, watcher: Watcher, pattern: Pattern) -> None:
@@ -175,6 +158,12 @@ class Interests:
         """Add or replace a durable subscription, here or at another broker."""
         self._replace(subscription, predicate.filters)
 
+    def extend_durable(self, subscription: DurableSubscription, filters: list[Filter]) -> None:
+        """Add filters to a durable subscription that has none of them."""
+        self._flush()
+        self._filters[subscription] = self._filters.get(subscription, ()) + tuple(filters)
+        self._table.change(subscription, dict.fromkeys(filters, True))
+
     def remove_durable(self, subscription: DurableSubscription) -> None:
         self._replace(subscription, ())
 
@@ -186,11 +175,14 @@ class Interests:
         self, interface: DurableSubscription | PublishGrant, filters: tuple[Filter, ...]
     ) -> None:
         self._flush()
-        before = self._filters.pop(interface, ())
-        self._table.change(interface, dict.fromkeys(before, False))
+        before, after = self._filters.pop(interface, ()), dict.fromkeys(filters, True)
+        news = dict.fromkeys(before, False) | after
+        for found in before:
+            if found in after:
+                del news[found]
+        self._table.change(interface, news)
         if filters:
             self._filters[interface] = filters
-            self._table.change(interface, dict.fromkeys(filters, True))
 
     # ---- other brokers
 

@@ -146,6 +146,16 @@ class LocalDelivery:
     def has(self, interface: LocalInterface) -> bool:
         return interface in self._groups
 
+    def members(self, interface: LocalInterface) -> list[tuple[int, int]]:
+        """Link and id of each subscriber of an interface."""
+        group = self._groups.get(interface)
+        return [] if group is None else [(one.link, one.id) for one in group.members]
+
+    def is_alone(self, link: int, id: int) -> bool:
+        """Whether no other subscriber takes part in the interface of this one."""
+        _, group = self._subscribers.get((link, id), (None, None))
+        return group is None or len(group.members) <= 1
+
     def add(
         self, interface: LocalInterface, link: int, id: int, credit: int, *, ends: bool
     ) -> None:

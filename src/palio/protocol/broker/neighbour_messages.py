@@ -50,7 +50,7 @@ class NeighbourMessages:
         """By link: the beginning of a packet."""
 
     def restore(self) -> None:
-        """Re-register the stored durable subscriptions of other brokers."""
+        """Take what is stored of other brokers' durable subscriptions."""
         self._flooding.restore()
 
     def join(self, link: Link, name: str, now_us: int) -> None:

@@ -75,6 +75,9 @@ class ClientSubscriptions:
         self._clients: dict[int, dict[int, ClientSubscription]] = {}  # by link and id
         self._rows: NumberedRows[ClientSubscription] = NumberedRows()
         self._number = 0
+        self._departing: dict[str | SharedSubscription, ClientSubscription] = {}
+        """By durable name, or group: the last consumer, whose client has left; it is removed in its
+        turn."""
 
     def __iter__(self) -> Iterator[ClientSubscription]:
         return iter([one for own in self._clients.values() for one in own.values()])
@@ -96,40 +99,33 @@ class ClientSubscriptions:
         self._clients[link] = {}
 
     def leave(self, link: int) -> Slices | None:
-        """Remove the client of a link. It takes no part in subscriptions of others from now on; returns
-        the slices that remove the filters, and the subscriptions of its own, which get nothing any more."""
-        own = list(self._clients.pop(link).values())
-        if not own:
-            return None
-        self._interests.flush()
+        """Remove the client of a link. Subscriptions that others take part in go on without it at once;
+        returns the slices that remove the rest, which get nothing any more."""
         alone: list[ClientSubscription] = []
-        vacated: list[LocalInterface] = []
-        for one in own:
-            if not one.durable and one.shared is None:
-                alone.append(one)
+        for one in self._clients.pop(link).values():
+            if not self._local.is_alone(link, one.id):
+                self._remove(one)
                 continue
-            interface = self._interests.vacate((link, one.id))
-            if interface is not None:
-                vacated.append(interface)
-            self._budget.remove(link, one.bytes)
-            self._rows.remove(one.number)
-            if one.shared is not None:
-                self._groups.leave(one.shared)
-            if one.durable:
-                self._store.detach(Consumer(link, one.id))
-        return self._remove_in_slices(alone, vacated)
+            alone.append(one)
+            if one.durable or one.shared is not None:
+                self._departing[one.durable or one.shared] = one
+        return self._remove_in_slices(alone) if alone else None
 
-    def _remove_in_slices(
-        self, subscriptions: list[ClientSubscription], vacated: list[LocalInterface]
-    ) -> Slices:
+    def _remove_in_slices(self, subscriptions: list[ClientSubscription]) -> Slices:
         for part in in_slices(subscriptions, _REMOVED_AT_ONCE):
             for one in part:
-                self._remove(one)
+                shared = one.durable or one.shared
+                if shared is None:
+                    self._remove(one)
+                elif self._departing.get(shared) is one:
+                    self._let_go(shared)
             yield None
-        for some in in_slices(vacated, _REMOVED_AT_ONCE):
-            for interface in some:
-                self._interests.clear(interface)
-            yield None
+
+    def _let_go(self, shared: str | SharedSubscription) -> None:
+        """Remove the last consumer of a durable subscription, or member of a group, if it has left."""
+        one = self._departing.pop(shared, None)
+        if one is not None:
+            self._remove(one)
 
     # ---- requests
 
@@ -191,6 +187,7 @@ class ClientSubscriptions:
         credit, ends = positive(request.credit), _live_full(request.full) is Full.END
         interface: LocalInterface = LiveSubscription(one.link, one.id)
         if request.group:
+            self._let_go(SharedSubscription(one.identity.name, request.group))
             interface = one.shared = self._groups.join(
                 one.identity.name, request.group, one.predicate
             )
@@ -211,6 +208,7 @@ class ClientSubscriptions:
         credit, consumer = positive(request.credit), Consumer(one.link, one.id)
         one.durable = name = self.home.name(one.identity, request.durable)
         self._interests.flush()  # what has arrived may end the one that is asked for
+        self._let_go(name)
         if self.home.is_ending(name):  # this is a successor: nobody takes part in both
             for other in self._consuming(name):
                 self.end(other.link, other.id, *self.home.end_reason(name))
@@ -318,7 +316,9 @@ class ClientSubscriptions:
         return one if one is not None and one.durable == name else None
 
     def _consuming(self, name: str) -> list[ClientSubscription]:
-        return [one for one in self if one.durable == name]
+        members = self._local.members(DurableConsumers(name))
+        found = [self._clients.get(link, {}).get(id) for link, id in members]
+        return [one for one in found if one is not None]
 
     def _add(self, one: ClientSubscription) -> None:
         self._clients[one.link][one.id] = one

@@ -43,7 +43,7 @@ from palio.protocol.wire.frames import BrokenFrame
 
 _NUMBER_MAX = 1 << 62
 SMALL_RECORD = 256
-"""Filters of a record that is replaced at once."""
+"""Filters and durable subscriptions of a record that is replaced at once."""
 
 FilterChanges: TypeAlias = dict[str, dict[Filter, bool]]
 """By broker: the filters that it wants since the last look (True), or no longer (False)."""
@@ -171,7 +171,9 @@ class LinkStateDatabase(BrokerRecords):
     def is_small_change(self, state: LinkState) -> bool:
         """Whether a state can be applied at once: it replaces little."""
         record = self._records.get(state.broker)
-        return bool(state.base) or record is None or len(record.filters) <= SMALL_RECORD
+        if state.base or record is None:
+            return True
+        return len(record.filters) + len(record.durable) <= SMALL_RECORD
 
     def begin_change(
         self, state: LinkState, parsed: Parsed, now_us: int, *, in_place: bool = False
