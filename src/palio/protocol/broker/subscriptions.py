@@ -33,6 +33,7 @@ from palio.protocol.interfaces import (
     DurableConsumers,
     LiveSubscription,
     LocalInterface,
+    SharedSubscription,
     Watcher,
 )
 from palio.protocol.wire.codes import EndCode, Full, RefusalCode, parse_full
