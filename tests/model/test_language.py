@@ -153,6 +153,15 @@ def test_huge_texts_end_in_an_answer_or_an_error(text: str) -> None:
     assert time.monotonic() - started < 60  # bounded; here it is a few seconds at most
 
 
+@pytest.mark.parametrize("unit", ["\\'", "'\\", '\\"', "x /* ", "/* ' "])
+def test_what_is_not_closed_is_searched_once(unit: str) -> None:
+    """Else each quote in it searches to the end again: minutes for one subscription."""
+    started = time.process_time()
+    with pytest.raises(ParseError):
+        parse(f"x = {unit * 30_000}")
+    assert time.process_time() - started < 5
+
+
 def test_a_million_members() -> None:
     p = parse("x IN (" + ", ".join(map(str, range(1_000_000))) + ")")
     assert p.matches({"x": 999_999})

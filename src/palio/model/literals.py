@@ -25,17 +25,22 @@ Literal: TypeAlias = str | list[str]
 _DIGITS = frozenset("0123456789.")
 _NOT_LITERAL = frozenset("`-/")  # how a quoted name or a comment begins
 
-# One set of first characters, so that the engine skips quickly to the next candidate.
+# One set of first characters, so that the engine skips quickly to the next candidate. Strings and
+# comments that are not closed take the rest: else each quote in it would search to the end again.
 _TOKEN = re.compile(
     r"""(['"`0-9./rR-](?:
-      (?<=')[^'\\]*(?:(?:\\.|'')[^'\\]*)*'                      # string
-    | (?<=")[^"\\]*(?:(?:\\.|"")[^"\\]*)*"                      # string too, as in Spark
+      (?<=')[^'\\]*(?:(?:\\.|'')[^'\\]*)*+(?:'|\\?\Z)           # string
+    | (?<=")[^"\\]*(?:(?:\\.|"")[^"\\]*)*+(?:"|\\?\Z)           # string too, as in Spark
     | (?<=[0-9])(?<![\w$.][0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?\w*      # number
     | (?<=\.)(?<![\w$.]\.)[0-9]+(?:[eE][+-]?[0-9]+)?\w*
     | (?<=`)[^`]*(?:``[^`]*)*`                                   # quoted name
     | (?<=[rR])(?<![\w$][rR])(?:'[^']*'|"[^"]*")                 # raw string
-    | (?<=-)-[^\n]* | (?<=/)\*.*?\*/                             # comment
+    | (?<=-)-[^\n]* | (?<=/)\*(?:.*?\*/|.*)                       # comment
     ))""",
+    re.VERBOSE | re.DOTALL,
+)
+_CLOSED = re.compile(
+    r"""'[^'\\]*(?:(?:\\.|'')[^'\\]*)*+' | "[^"\\]*(?:(?:\\.|"")[^"\\]*)*+" | /\*.*\*/ | [^'"/].*""",
     re.VERBOSE | re.DOTALL,
 )
 
@@ -48,9 +53,17 @@ class BadLiteral(Exception):
         self.reason, self.slot = reason, slot
 
 
+def _split(text: str) -> list[str]:
+    """Tokens, and what stands before, between and behind them. What is not closed is no token."""
+    parts = _TOKEN.split(text)
+    if len(parts) > 1 and not parts[-1] and not _CLOSED.fullmatch(parts[-2]):
+        parts[-3:] = ["".join(parts[-3:])]
+    return parts
+
+
 def lift(text: str) -> tuple[str, list[Literal]]:
     """The shape of a text, and its literals."""
-    parts = _TOKEN.split(text)
+    parts = _split(text)
     pieces = [parts[0]]
     literals: list[Literal] = []
     after_literal = False
@@ -109,7 +122,7 @@ def _walk(text: str) -> Iterator[tuple[int, int, int, int | None]]:
     here = there = 0
     slots = -1
     after_literal = False
-    parts = _TOKEN.split(text)
+    parts = _split(text)
     for i, part in enumerate(parts):
         shown, slot = len(part), None
         if i % 2 and part[0] in _NOT_LITERAL:

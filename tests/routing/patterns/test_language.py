@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 
 import pytest
@@ -89,6 +90,13 @@ def test_errors_point_at_the_character(text: str, reason: str, position: int) ->
         parse(text)
     assert reason in caught.value.reason
     assert caught.value.position == position
+
+
+def test_a_comment_that_is_not_closed_is_searched_once() -> None:
+    started = time.process_time()
+    with pytest.raises(ParseError):
+        parse(f"[x = {'x /* ' * 30_000}] then [y = 1]")
+    assert time.process_time() - started < 5
 
 
 def test_limits() -> None:

@@ -45,7 +45,7 @@ from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.broker.text_budget import TextBudget
 from palio.protocol.broker.waiting import Overflow, WaitingMessages
 from palio.protocol.durability.message_store import MessageStore
-from palio.protocol.durability.storage import Store
+from palio.protocol.durability.storage import DamagedStore, Store
 from palio.protocol.interfaces import kind_of
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.policies.registry import POLICIES
@@ -200,9 +200,14 @@ def _epoch(name: str, store: Store, random: Callable[[int], bytes]) -> str:
         known = random(8).hex().encode()
         store.put(EPOCH_KEY, known)
         store.put(_NAME, name.encode())
-    elif owner.decode() != name:
+        return known.decode()
+    try:
+        owner_name, epoch = owner.decode(), known.decode()
+    except UnicodeDecodeError as error:
+        raise DamagedStore(f"the name or the epoch of the broker is not UTF-8: {error}") from None
+    if owner_name != name:
         raise PalioError(
-            f"the store belongs to broker {owner.decode()!r}, not to {name!r}; "
+            f"the store belongs to broker {owner_name!r}, not to {name!r}; "
             "give each broker a folder of its own"
         )
-    return known.decode()
+    return epoch

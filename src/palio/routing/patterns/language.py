@@ -43,7 +43,7 @@ _OPERATORS: dict[str, type[Then | And | Or]] = {"then": Then, "and": And, "or": 
 _PREDICATE = re.compile(
     r"""(?: (?<![\w$])[rR](?:'[^']*'|"[^"]*")
         | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*`
-        | --[^\n]* | /\*.*?\*/
+        | --[^\n]* | /\*(?:.*?\*/|.*)
         | [^]'"`] )*+""",
     re.VERBOSE | re.DOTALL,
 )
