@@ -16,10 +16,10 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test slow check bench chaos cluster fuzz simulate lab lock clean FORCE
+.PHONY: help setup demo test slow check bench chaos cluster fuzz fuzz-night simulate lab lock clean FORCE
 
 help: ## Show this table
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 setup: $(STAMP) $(WARM) ## Make .venv with the package, every extra and the tools
 	@echo "setup: $(VENV) is ready"
@@ -54,6 +54,11 @@ cluster: $(WARM) ## Test on a Spark cluster of a master and two workers here, an
 
 fuzz: $(STAMP) ## Search for failures at random, for longer
 	@$(BIN)/python -m pytest -m fuzz tests
+
+# It goes on where it stopped (build/fuzz/state.json) until 100,000,000 cases are done. FUZZ_CASES,
+# FUZZ_MINUTES and FUZZ_TARGETS bound a run. A case that fails is printed with its seed.
+fuzz-night: $(WARM) ## Search every reader of foreign bytes for a night, or for FUZZ_MINUTES
+	@$(BIN)/python -m tests.fuzz.night
 
 # Mostly the path that is shipped: 2,000 seeds of brokers over all routing policies and faults. A
 # failure stops it and prints its scenario.

@@ -48,7 +48,7 @@ REGISTRY = re.compile(
 MIRRORS_NOTHING = {
     "attack": "attacks on real brokers from outside, whichever module withstands them",
     "differential": "compares the language with DuckDB and Spark SQL, whichever module does it",
-    "fuzz": "random searches through the whole parser",
+    "fuzz": "random searches through everything that reads foreign bytes",
     "paper": "examples and claims of the papers, in the order of their sections",
     "net/test_chaos.py": "a whole network under faults",
     "net/test_faults.py": "tests tests/net/faults.py, on which the chaos test rests",
