@@ -24,12 +24,14 @@ PATIENCE_S = 60.0
 class ReplicatedProcess:
     """A process of a broker; its log is read from a file."""
 
-    def __init__(self, folder: Path, name: str, pair: PostgresPair, lease_s: float) -> None:
+    def __init__(
+        self, folder: Path, name: str, pair: PostgresPair, lease_s: float, more: str = ""
+    ) -> None:
         (self.port,) = free_ports(0, 1)
         path = folder / f"{name}-{self.port}.toml"
         path.write_text(
             f'[broker]\nname = "{name}"\nlisten = "127.0.0.1:{self.port}"\n'
-            f'[storage]\nurl = "{pair.url()}"\nlease_s = {lease_s}\n'
+            f'[storage]\nurl = "{pair.url()}"\nlease_s = {lease_s}\n{more}'
         )
         self._config, self._log = path, path.with_suffix(".log")
         self.process = self._started()

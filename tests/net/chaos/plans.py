@@ -84,7 +84,7 @@ OTHERS: dict[str, tuple[Plan, Plan]] = {
     ),
     "failover": (
         Plan(1, 3_000, 1, 3.0, 1.0, "500 ms", 30, FAILOVER),
-        Plan(1, 100_000, 6, 30.0, 3.0, "1 s", 60, FAILOVER),
+        Plan(1, 100_000, 6, 30.0, 8.0, "1 s", 60, FAILOVER),
     ),
 }
 """By name: the short one and the long one."""

@@ -63,7 +63,7 @@ class FailoverScene(DatabaseScene):
         waiting = [
             asyncio.create_task(self._timed_probe(name, began, fault)) for name in self.names
         ]
-        await asyncio.sleep(fault.lasts_s * fault.detail / 3)  # somebody has to notice, and decide
+        await asyncio.sleep(fault.lasts_s * fault.detail)  # somebody has to notice, and decide
         await asyncio.to_thread(self._pair.promote, self._primary)
         self.note(f"node {self._primary} was promoted {time.monotonic() - began:.2f} s after "
                   f"node {old} was killed")  # fmt: skip

@@ -34,7 +34,13 @@ from palio.net.config.values import HostLimits, Times
 from palio.net.listeners.listener import Dismissal, ServedConnection
 from palio.net.monitoring.counts import HostCounts
 from palio.net.monitoring.logs import log_bug, log_event
-from palio.net.storage.store import CommittingStore, LeaseLost, StoreFailed, StoreOutage
+from palio.net.storage.store import (
+    CommittingStore,
+    LeaseLost,
+    StoreAway,
+    StoreFailed,
+    StoreOutage,
+)
 from palio.protocol.broker.access import Access
 from palio.protocol.broker.effects import Effects
 from palio.protocol.broker.failure import BrokerFailed
@@ -274,7 +280,10 @@ class BrokerHost:
         self.finished.exception()  # marks it as retrieved: not everybody waits for it
         self._commits.abandon()
         self._jobs.close()
-        self._connections.dismiss_all(_MOVED if isinstance(error, LeaseLost) else _FAILED)
+        why = _MOVED if isinstance(error, LeaseLost) else _FAILED
+        if isinstance(error, StoreAway):
+            why = Dismissal(CloseCode.STORE_UNREACHABLE, str(error))
+        self._connections.dismiss_all(why)
 
     async def stop(self, reason: str) -> None:
         """Take nothing more, commit and acknowledge what was taken, then close everything."""

@@ -19,6 +19,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from random import Random, SystemRandom
+from typing import Any
 
 from palio.errors import PalioError
 from palio.net import config as configuration
@@ -38,7 +39,13 @@ from palio.net.monitoring.logs import log_event
 from palio.net.monitoring.web import WebServer
 from palio.net.security import TlsContexts
 from palio.net.storage.opening import OpenedStore
-from palio.net.storage.store import LeaseExpired, StoreFailed, StoreOutage
+from palio.net.storage.store import (
+    LeaseExpired,
+    StoreAway,
+    StoreFailed,
+    StoreOutage,
+    StoreUnreachable,
+)
 from palio.protocol.durability.storage import DamagedStore
 
 _SWITCH_S = 0.0005
@@ -152,15 +159,17 @@ async def serving(
     random: Random | None = None,
     clock: BrokerClock | None = None,
     end: asyncio.Event | None = None,
+    is_restart: bool = False,
 ) -> AsyncIterator[Server]:
     """A broker that runs while the block lasts. `random` draws the waits between dials.
 
-    As a standby it first waits until it may run; StandbyEnded is raised if `end` is set before.
+    As a standby it first waits until it may run; StandbyEnded is raised if `end` is set before. A
+    restart also waits for a database that is away.
     """
     # Certificates first: a mistake there should not leave a new directory behind, or show only when
     # a standby takes over.
     tls = security.contexts(config)
-    opened = await open_store(config, end)
+    opened = await open_store(config, end, is_restart=is_restart)
     clock = clock or BrokerClock()
     try:
         core = make(descriptors.bounded(config), opened.store, clock.now_us())
@@ -198,22 +207,48 @@ async def _run(config: Config, make: MakeCore, until_eof: bool) -> None:
     loop, end, is_changed = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _end, end)
-    loop.add_signal_handler(signal.SIGHUP, is_changed.set)
     if until_eof:
         loop.add_reader(sys.stdin.fileno(), _end_with_input, end)
+    error = await _run_once(config, make, end, is_changed)
+    while isinstance(error, StoreAway | StoreUnreachable) and not end.is_set():
+        log_event(logging.WARNING, "the broker starts again when the database is back")
+        await asyncio.sleep(StoreUnreachable.retry_s)
+        error = await _run_once(config, make, end, is_changed, is_restart=True)
+    if error is not None:
+        raise error
+
+
+async def _run_once(
+    config: Config,
+    make: MakeCore,
+    end: asyncio.Event,
+    is_changed: asyncio.Event,
+    is_restart: bool = False,
+) -> BaseException | None:
+    """Run a broker until `end` is set or it fails; gives the failure. `is_changed`: SIGHUP came."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, is_changed.set)
     try:
-        async with serving(config, make, end=end) as server:
-            loop.add_signal_handler(signal.SIGHUP, server.reload)
+        async with serving(config, make, end=end, is_restart=is_restart) as server:
+
+            def reload() -> None:
+                is_changed.set()  # for a restart: `config` stays as it was read first
+                server.reload()
+
+            loop.add_signal_handler(signal.SIGHUP, reload)
             if is_changed.is_set():  # while it was a standby
                 server.reload()
-            server.host.finished.add_done_callback(lambda _: end.set())
             gc.collect()
             gc.freeze()  # what is there now stays: the collector need not look at it again
-            await end.wait()
+            ended = asyncio.create_task(end.wait())
+            either: list[asyncio.Future[Any]] = [ended, server.host.finished]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            ended.cancel()
     except StandbyEnded:
-        return
-    if (error := server.host.finished.exception()) is not None:
-        raise error
+        return None
+    except (StoreAway, StoreUnreachable) as error:  # it went away while the broker started
+        return error
+    return server.host.finished.exception()
 
 
 def _call_in(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

@@ -23,10 +23,12 @@ class StandbyEnded(PalioError):
     """A signal ended the process before it could take over."""
 
 
-async def open_store(config: Config, end: asyncio.Event | None = None) -> OpenedStore:
+async def open_store(
+    config: Config, end: asyncio.Event | None = None, *, is_restart: bool = False
+) -> OpenedStore:
     """The store of the configuration, when it is this process's turn to use it.
 
-    Raises StandbyEnded when `end` is set before.
+    A restart waits for a database that is away. Raises StandbyEnded when `end` is set before.
     """
     if config.storage is None:
         return OpenedStore(SqliteStore(config.data))
@@ -37,7 +39,7 @@ async def open_store(config: Config, end: asyncio.Event | None = None) -> Opened
         web = WebServer(health.standby_pages(config.name, lambda: opening.holder))
         await web.start(config.metrics)
     try:
-        opened = await _opened(opening, end)
+        opened = await _opened(opening, end, is_restart)
     finally:
         if web is not None:
             await web.stop()
@@ -47,8 +49,10 @@ async def open_store(config: Config, end: asyncio.Event | None = None) -> Opened
     return opened
 
 
-async def _opened(opening: PostgresOpening, end: asyncio.Event | None) -> OpenedStore | None:
-    waiting = asyncio.create_task(asyncio.to_thread(opening.wait))
+async def _opened(
+    opening: PostgresOpening, end: asyncio.Event | None, is_restart: bool
+) -> OpenedStore | None:
+    waiting = asyncio.create_task(asyncio.to_thread(opening.wait, is_restart=is_restart))
     ended = asyncio.create_task((end or asyncio.Event()).wait())
     try:
         await asyncio.wait([waiting, ended], return_when=asyncio.FIRST_COMPLETED)

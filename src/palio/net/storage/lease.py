@@ -168,15 +168,14 @@ class Standby:
         """Wait no more."""
         self._cancelled.set()
 
-    def wait(self, limit_s: float = inf) -> Lease | None:
+    def wait(self, limit_s: float = inf, *, is_restart: bool = False) -> Lease | None:
         """Take the lease as soon as it is free; None: `cancel` was called, or the time is over.
 
-        A server that cannot be used at the start is an error; one that goes away later is waited for.
+        A server that cannot be used at the start is an error; one that goes away later, or before a
+        restart, is waited for.
         """
-        self._connection = self._database.first_connection()
-        self._connected_at = -self._lease_s  # at a start, what has expired has expired
-        prepare(self._connection, self._database.name)  # without a bound: it may have to migrate
-        bound(self._connection, self._lease_s)
+        if not is_restart:
+            self._begin()
         has_trouble = False
         until = time.monotonic() + limit_s
         while not self._cancelled.is_set() and time.monotonic() < until:
@@ -196,6 +195,12 @@ class Standby:
             self._cancelled.wait(_RETRY_S if has_trouble else _LOOK_S)
         self._drop()
         return None
+
+    def _begin(self) -> None:
+        self._connection = self._database.first_connection()
+        self._connected_at = -self._lease_s  # at a start, what has expired has expired
+        prepare(self._connection, self._database.name)  # without a bound: it may have to migrate
+        bound(self._connection, self._lease_s)
 
     def _try(self) -> Lease | None:
         connection = self._connection

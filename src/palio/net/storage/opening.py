@@ -59,14 +59,17 @@ class PostgresOpening:
         """Wait no more."""
         self._standby.cancel()
 
-    def wait(self, limit_s: float = inf) -> OpenedStore | None:
-        """The store, when the lease on it is taken; None: `cancel` was called, or the time is over."""
+    def wait(self, limit_s: float = inf, *, is_restart: bool = False) -> OpenedStore | None:
+        """The store, when the lease on it is taken; None: `cancel` was called, or the time is over.
+
+        A restart waits for a database that is away; a start does not.
+        """
         from palio.net.storage.postgres import PostgresStore
 
         lease = None
         try:
             started = time.monotonic()
-            lease = self._standby.wait(limit_s)
+            lease = self._standby.wait(limit_s, is_restart=is_restart)
             if lease is None:
                 self._database.close()
                 return None

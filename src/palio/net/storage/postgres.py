@@ -6,7 +6,8 @@ whether the server has taken the commit, so the thread connects again and repeat
 under the same epoch have the same result. While that fails, StoreUnreachable makes the broker wait.
 
 Reads run in the event loop's thread and block it, for a round trip each: they take along what follows
-(range_cache.py), and are repeated for READ_S_MAX seconds before they fail.
+(range_cache.py). While the database is away they are repeated for AWAY_S_MAX seconds; then StoreAway
+lets the broker start again when it is back. A statement that gets no answer ends after READ_S_MAX.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from palio.net.storage.checked import with_checksum, without_checksum
 from palio.net.storage.database import Connection, Database
 from palio.net.storage.range_cache import RangeCache
 from palio.net.storage.schema import prepare
-from palio.net.storage.store import StoreDamaged, StoreFailed, StoreOutage, StoreUnreachable
+from palio.net.storage.store import StoreAway, StoreDamaged, StoreOutage, StoreUnreachable
 
 COMMIT_S_MAX: Final = 10.0
 """A commit that takes longer counts as not acknowledged and is repeated; the broker says why it waits."""
 _BYTES_PER_S_MIN: Final = 1 << 20
 """A large commit may take longer by as much as this."""
 READ_S_MAX: Final = 10.0
+AWAY_S_MAX: Final = 3.0
+"""A broker that is blocked for longer is dead to its clients and neighbours anyway."""
 _RETRY_S: Final = 0.1
 _SCAN_ROWS: Final = 1000
 _READ_ROWS: Final = 64
@@ -95,15 +98,16 @@ class PostgresStore(BufferedStore):
     def _read(self, low: str, compare: str, high: str | None, limit: int) -> tuple[Rows, bool]:
         arguments = {"broker": self._broker, "low": low, "high": high, "limit": limit,
                      "bytes": _READ_BYTES}  # fmt: skip
-        deadline = time.monotonic() + READ_S_MAX
+        deadline = time.monotonic() + AWAY_S_MAX
         while True:
             try:
                 return self._read_once(_FROM if compare == ">=" else _AFTER, arguments)
             except psycopg.Error as error:
                 failure = self._database.failure(error, self._broker)
                 self._drop_reader()
-                if not isinstance(failure, StoreOutage) or time.monotonic() > deadline:
-                    self.failure = StoreFailed(str(failure))
+                is_away = isinstance(failure, StoreOutage)
+                if not is_away or time.monotonic() > deadline:
+                    self.failure = StoreAway(str(failure)) if is_away else failure
                     raise self.failure from None
             except StoreDamaged as error:
                 self.failure = error

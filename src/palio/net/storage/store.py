@@ -42,6 +42,11 @@ class StoreUnreachable(StoreOutage):
     retry_s = 0.2
 
 
+class StoreAway(StoreFailed):
+    """A read failed because the database is away. The broker cannot go on from where it is, and starts
+    again from what is stored when the database is back."""
+
+
 class LeaseExpired(StoreOutage):
     """The lease on the broker's name could not be renewed in time; nobody is known to have taken it."""
 

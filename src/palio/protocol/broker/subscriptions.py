@@ -108,8 +108,9 @@ class ClientSubscriptions:
                 self._remove(one)
                 continue
             alone.append(one)
-            if one.durable or one.shared is not None:
-                self._departing[one.durable or one.shared] = one
+            shared = one.durable or one.shared
+            if shared is not None:
+                self._departing[shared] = one
         return self._remove_in_slices(alone) if alone else None
 
     def _remove_in_slices(self, subscriptions: list[ClientSubscription]) -> Slices:
