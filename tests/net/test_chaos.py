@@ -19,8 +19,6 @@ from tests.net.chaos.scene_config import ConfigScene
 from tests.net.chaos.scene_database import FailoverScene, TakeoverScene, why_no_postgres
 from tests.net.chaos.scene_disk import DiskScene, why_no_small_disk
 
-TAKEOVER_S_MAX = 20.0
-"""With a busy machine in mind; the figures are printed."""
 SCENES: dict[str, tuple[type[Scene], Callable[[], str | None]]] = {
     "clock": (ClockScene, why_no_shifted_clock),
     "stop": (Scene, lambda: None),

@@ -236,9 +236,9 @@ class Chaos:
             f"{self._counts()}, {wrong['missing']} lost, {wrong['doubled']} doubled, "
             f"{wrong['unwanted']} unwanted"
         )
-        if took := self._scene.took_s:
-            times = ", ".join(f"{took_s:.2f}" for took_s in took)
-            summary += f"; takeovers: {len(took)}, at most {max(took):.2f} s ({times})"
+        for what, took_s in self._scene.took_s.items():
+            each = ", ".join(f"{one:.1f}" for one in took_s)
+            summary += f"; {len(took_s)} times {what} after at most {max(took_s):.2f} s ({each})"
         self._say(summary)
         return "\n".join(lines), summary
 

@@ -33,8 +33,8 @@ class Scene:
     def __init__(self, plan: Plan, folder: Path, note: Callable[[str], None]) -> None:
         self.plan, self.folder, self.note = plan, folder, note
         self.cluster: Cluster
-        self.took_s: list[float] = []
-        """How long takeovers took."""
+        self.took_s: dict[str, list[float]] = {}
+        """How long takeovers took, by what was waited for."""
         self._lines: dict[str, Line] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
@@ -129,12 +129,14 @@ class Scene:
         await asyncio.sleep(fault.lasts_s)
         line.heal()
 
-    async def timed(self, what: str, acknowledged: Awaitable[None], began: float) -> None:
-        """Print how long it took until a broker acknowledged something, and keep the figure."""
-        await acknowledged
+    async def timed(
+        self, broker: str, what: str, waited_for: Awaitable[None], began: float
+    ) -> None:
+        """Print how long something took, and keep the figure for the summary."""
+        await waited_for
         took_s = time.monotonic() - began
-        self.took_s.append(took_s)
-        self.note(f"{what}: a client had its acknowledgement after {took_s:.2f} s")
+        self.took_s.setdefault(what, []).append(took_s)
+        self.note(f"{broker}: {what} after {took_s:.2f} s")
 
     # ---- the end
 

@@ -26,6 +26,9 @@ from tests.net.chaos.scene import CHORDS, Scene, probed
 
 __all__ = ["FailoverScene", "TakeoverScene", "why_no_postgres"]
 
+LISTENS = "the standby listens"
+ACKNOWLEDGED = "a client has an acknowledgement"
+"""With its reconnection; all clients are in one process, which is busy."""
 _START_S_MAX = 120.0
 _WAITS = b"standby: another process runs this broker"
 _LEASE = {"500 ms": "1 s", "1 s": "3 s"}
@@ -73,7 +76,7 @@ class FailoverScene(DatabaseScene):
 
     async def _timed_probe(self, name: str, began: float, fault: Fault) -> None:
         probe = probed(self.cluster.url(name), f"probe-{name}-{began:.3f}")
-        await self.timed(f"failover of the database, at {name}", probe, began)
+        await self.timed(name, ACKNOWLEDGED, probe, began)
 
 
 class TakeoverScene(DatabaseScene):
@@ -158,17 +161,17 @@ class TakeoverScene(DatabaseScene):
         self._processes.kill(f"{name}.{old}")
         began = time.monotonic()
         probe = probed(self._url(name), f"probe-{name}-{began:.3f}")
-        watching = asyncio.create_task(self._listens(name, new, began))
-        await self.timed(f"takeover of {name} by its standby", probe, began)
-        await watching
+        await asyncio.gather(
+            self.timed(name, LISTENS, self._listens(name, new), began),
+            self.timed(name, ACKNOWLEDGED, probe, began),
+        )
         await asyncio.sleep(fault.lasts_s)
         self._start(name, old)
         await self._until_standby(name, old, log_size)
 
-    async def _listens(self, name: str, seat: int, began: float) -> None:
+    async def _listens(self, name: str, seat: int) -> None:
         while not answers(self._seats[seat].ports[name]):
             await asyncio.sleep(0.02)
-        self.note(f"the standby of {name} listens after {time.monotonic() - began:.2f} s")
 
     async def _until_standby(self, name: str, seat: int, log_size: int) -> None:
         """Until the log, from there on, says that the process waits."""
