@@ -38,6 +38,7 @@ PATIENCE_S = 120.0
 _CONFIG = f"""
 [access]
 anonymous = true
+admin = true
 
 [identities.limited]
 token_sha256 = "{token_hash(LIMITED)}"

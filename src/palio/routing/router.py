@@ -297,7 +297,7 @@ class Router:
 
     def _attract(self, peer: Peer, news: Mapping[Advertisement, bool]) -> None:
         """Forward subscriptions to a peer, or stop to, as its advertisements change."""
-        if not news:
+        if not news or not self._subscriptions.is_selective(peer):
             return
         new = [_meeting(a) for a, is_said in news.items() if is_said]
         old = [_meeting(a) for a, is_said in news.items() if not is_said]

@@ -131,6 +131,11 @@ class Subscriptions(Generic[T]):
         """Forward nothing to this peer any more."""
         self._links.pop(peer, None)
 
+    def is_selective(self, peer: Peer) -> bool:
+        """Whether only some items are forwarded to this peer: those that it `meets`."""
+        link = self._links.get(peer)
+        return link is not None and link.met is not None
+
     def meet(self, peer: Peer, is_met: Callable[[T, bool], bool]) -> None:
         """A peer wants other items than before: `is_met(item, was)` decides."""
         link = self._links.get(peer)
@@ -172,10 +177,11 @@ class Subscriptions(Generic[T]):
                 self._take_back(peer, other)
 
     def restate(self, peer: Peer, items: Iterable[T]) -> None:
-        """Replace all items of a peer."""
-        for item in self.said(peer):
+        """Replace all items of a peer. Those that stay are not touched."""
+        wanted, said = dict.fromkeys(items), self._said.get(peer, {})
+        for item in [item for item in said if item not in wanted]:
             self._take_back(peer, item)
-        for item in items:
+        for item in wanted:
             self.say(peer, item)
         if not self._said.get(peer):  # it may have left: nothing is kept of it
             self._said.pop(peer, None)

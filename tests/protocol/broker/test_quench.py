@@ -30,7 +30,7 @@ def test_nothing_is_computed_while_nothing_changes(
         raise AssertionError("nothing has changed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Quenching, "_wanted", computed)
+        patch.setattr(Quenching, "_filters", computed)
         exchange.advance(10 * QUENCH_US)
         bob.publish({"x": 1})
         exchange.advance(10 * QUENCH_US)
@@ -69,13 +69,13 @@ def test_many_changes_are_told_together(
     exchange, bob = quenched
     ann = exchange.client("a", "ann")
     computed: list[int] = []
-    wanted = Quenching._wanted
+    filters = Quenching._filters
 
-    def counted(self: Quenching) -> list[Filter] | None:
+    def counted(self: Quenching) -> tuple[list[Filter] | None, list[str]]:
         computed.append(exchange.now_us)
-        return wanted(self)
+        return filters(self)
 
-    monkeypatch.setattr(Quenching, "_wanted", counted)
+    monkeypatch.setattr(Quenching, "_filters", counted)
     for x in range(10):
         ann.session.subscriptions.subscribe(f"x = {x}")
         exchange.run()

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import pytest
 
+from palio.model.language import parse
 from palio.protocol.broker import scheduler
 from palio.protocol.broker.access import EVERYTHING, Access, Identity
 from palio.protocol.broker.broker import Broker
+from palio.protocol.broker.explain import DELIVERS_MAX
 from palio.protocol.broker.settings import Settings, SubscriptionBounds
+from palio.protocol.interfaces import Advertiser
 from palio.protocol.wire.control import (
     VERSION,
     AdvertiseRequest,
     Done,
+    Explain,
+    Explained,
     Hello,
+    Ping,
+    Pong,
+    Quench,
     Refused,
     Subscribed,
     SubscribeRequest,
+    SubscriptionEnded,
+    Wanted,
 )
 from palio.protocol.wire.frames import FrameReader, MessageFrame, control_frame, message_frame
 from palio.protocol.wire.headers import PublishHeader
@@ -27,8 +37,8 @@ NOW = 10**15
 class Host:
     """Runs a core; `turns` counts its turns, and jobs are run after one more turn."""
 
-    def __init__(self, **settings: object) -> None:
-        access = Access(anonymous=Identity("anybody", EVERYTHING, EVERYTHING))
+    def __init__(self, access: Access | None = None, **settings: object) -> None:
+        access = access or Access(anonymous=Identity("anybody", EVERYTHING, EVERYTHING))
         self.disk: SimulatedDisk[bytes] = SimulatedDisk()
         self.core = Broker(
             Settings("a", access, **settings),  # type: ignore[arg-type]
@@ -198,3 +208,144 @@ def test_backlogs_of_all_links_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     assert host.core._scheduler.bytes == 0
     for link in range(1, 6):
         assert sum(isinstance(one, Subscribed) for one in host.heard[link]) == 59
+
+
+# ---- what took long at once before
+
+
+def test_small_control_messages_of_one_client_wait_too() -> None:
+    host = Host()
+    host.client(1)
+    host.client(2)
+    host.send(1, *(Ping(i) for i in range(5000)))
+    host.send(2, Ping(1))
+    host.turns = 0
+    assert host.turn()
+    assert Pong(1) in host.heard[2] or host.turn()
+    assert len(host.heard[1]) < 2500
+    host.run()
+    assert Pong(1) in host.heard[2]
+    assert host.heard[1] == [Pong(i) for i in range(5000)]
+    assert host.turns > 5
+
+
+def test_a_pattern_is_parsed_and_checked_elsewhere() -> None:
+    host = Host()
+    host.client(1)
+    host.send(1, SubscribeRequest(1, pattern="[x = 1] then [x = 2]"))
+    assert host.core._scheduler.jobs
+    host.run()
+    assert host.heard[1] == [Subscribed(1)]
+
+
+def test_a_pattern_is_bounded() -> None:
+    host = Host(subscriptions=SubscriptionBounds(text_bytes_max=2000))
+    host.client(1)
+    part = "[" + " AND ".join(f"(x > {i} OR y = {i})" for i in range(8)) + "]"  # 256 filters
+    host.send(
+        1,
+        SubscribeRequest(1, pattern="[s = '" + "x" * 2000 + "'] then [x = 1]"),
+        SubscribeRequest(2, pattern=f"{part} then [x = 1]"),
+        SubscribeRequest(3, pattern="[x = 1] then [x = 2]"),
+    )
+    host.run()
+    long, many, good = host.heard[1]
+    assert isinstance(long, Refused)
+    assert "the pattern has 2,0" in long.reason
+    assert isinstance(many, Refused)
+    assert "257 filters" in many.reason
+    assert good == Subscribed(3)
+
+
+def test_advertisements_are_bounded_and_parsed_elsewhere() -> None:
+    host = Host(subscriptions=SubscriptionBounds(subscriptions_max=3))
+    host.client(1)
+    many = tuple(f"x{i} = 1" for i in range(257))
+    host.send(1, AdvertiseRequest(1, many), AdvertiseRequest(2, ("x = '" + "y" * 5000 + "'",)))
+    host.send(1, AdvertiseRequest(3, many[:256]))
+    host.send(1, *(AdvertiseRequest(i, ("x = 1",)) for i in (4, 5, 6, 3)))
+    host.run()
+    wide, long, *rest = host.heard[1]
+    assert isinstance(wide, Refused)
+    assert "257 constraints" in wide.reason
+    assert isinstance(long, Refused)
+    assert "characters" in long.reason
+    assert [type(one) for one in rest] == [Done, Done, Done, Refused, Done]
+
+
+@pytest.mark.parametrize("text", ["x{i} = {i}", "x > -{i}"])
+def test_advertisements_of_a_client_that_leaves_are_removed_in_slices(text: str) -> None:
+    host = Host()
+    host.client(1)
+    host.send(1, *(AdvertiseRequest(i, (text.format(i=i),)) for i in range(100)))
+    host.run()
+    router = host.core.parts.port.router
+    assert len(router.advertisements) == (1 if ">" in text else 100)
+    host.turns = 0
+    host.core.close(1, NOW)
+    host.run()
+    assert host.turns > 1
+    assert len(router.advertisements) == 0
+    assert not any(isinstance(peer, Advertiser) for peer in router.peers)
+
+
+def test_what_publishers_are_told_is_reduced_elsewhere() -> None:
+    host = Host()
+    host.client(1)
+    host.send(1, SubscribeRequest(1, "x > 1"), SubscribeRequest(2, "x > 5"))
+    host.run()
+    host.send(1, Quench(7, True))
+    assert host.core._scheduler.jobs
+    host.run()
+    assert host.heard[1][2:] == [Done(7), Wanted("x > 1")]
+
+
+def test_an_explanation_is_made_elsewhere_and_names_a_bounded_number() -> None:
+    access = Access(anonymous=Identity("anybody", EVERYTHING, EVERYTHING, admin=True))
+    host = Host(access=access)
+    host.client(1)
+    count = DELIVERS_MAX + 20
+    host.send(1, *(SubscribeRequest(i, f"x > {i}") for i in range(count)))
+    host.run()
+    host.heard[1].clear()
+    host.send(1, Explain(5000, '{"x": 100000}', f"anybody/1#{count - 1}"))
+    assert host.core._scheduler.jobs
+    host.run()
+    (answer,) = host.heard[1]
+    assert isinstance(answer, Explained)
+    delivers = answer.hops[0].delivers
+    assert delivers[-1] == ("others", "19 more subscriptions match")
+    assert delivers[-2][0] == f"anybody/1#{count - 1}"
+    host.send(1, Explain(5001, "x" * 100_000), Explain(5002, "{"))
+    host.run()
+    assert [type(one) for one in host.heard[1][1:]] == [Refused, Refused]
+
+
+def test_new_grants_are_checked_elsewhere_and_end_what_they_do_not_cover() -> None:
+    host = Host()
+    host.client(1)
+    host.client(2)
+    host.send(1, *(SubscribeRequest(i, f"x = {i}") for i in range(200)))
+    host.send(2, SubscribeRequest(1, "x = 7"), SubscribeRequest(2, pattern="[x = 1] then [y = 2]"))
+    host.run()
+    host.heard[1].clear()
+    host.heard[2].clear()
+    (grant,) = [parse("x >= 100")]
+    host.core.reload_access(Access(anonymous=Identity("anybody", grant, EVERYTHING)), NOW)
+    assert host.core._scheduler.jobs
+    host.run()
+    ended = [one.id for one in host.heard[1] if isinstance(one, SubscriptionEnded)]
+    assert ended == list(range(100))
+    assert [type(one) for one in host.heard[2]] == [SubscriptionEnded, SubscriptionEnded]
+
+
+def test_a_client_that_leaves_while_its_grants_are_checked_is_forgotten() -> None:
+    host = Host()
+    host.client(1)
+    host.send(1, *(SubscribeRequest(i, f"x = {i}") for i in range(200)))
+    host.run()
+    grant = parse("x >= 100")
+    host.core.reload_access(Access(anonymous=Identity("anybody", grant, EVERYTHING)), NOW)
+    host.core.close(1, NOW)
+    host.run()
+    assert len(host.core.parts.table) == 0

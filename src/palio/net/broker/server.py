@@ -46,7 +46,7 @@ from palio.net.storage.store import (
     StoreOutage,
     StoreUnreachable,
 )
-from palio.protocol.durability.storage import DamagedStore
+from palio.protocol.durability.storage import DamagedStore, Store
 
 _SWITCH_S = 0.0005
 """How long the event loop may keep the interpreter lock from the thread that commits. Python's usual
@@ -195,9 +195,22 @@ def run(config: Config, make: MakeCore = make_core, *, until_eof: bool = False) 
     gc.set_threshold(*_GARBAGE)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
-            runner.run(_run(config, make, until_eof))
+            runner.run(_run(config, _frozen(make), until_eof))
         except DamagedStore as error:
             raise preflight.with_remedy(error, config) from None
+
+
+def _frozen(make: MakeCore) -> MakeCore:
+    """Makes a core whose objects, and all that the process has loaded, the garbage collector does not
+    look at any more: they stay, and with them each full collection would hold the event loop."""
+
+    def made(config: Config, store: Store, now_us: int) -> Core:
+        core = make(config, store, now_us)
+        gc.collect()
+        gc.freeze()
+        return core
+
+    return made
 
 
 async def _run(config: Config, make: MakeCore, until_eof: bool) -> None:
@@ -238,8 +251,6 @@ async def _run_once(
             loop.add_signal_handler(signal.SIGHUP, reload)
             if is_changed.is_set():  # while it was a standby
                 server.reload()
-            gc.collect()
-            gc.freeze()  # what is there now stays: the collector need not look at it again
             ended = asyncio.create_task(end.wait())
             either: list[asyncio.Future[Any]] = [ended, server.host.finished]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)

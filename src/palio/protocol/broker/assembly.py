@@ -170,7 +170,14 @@ def assemble(
         interests, local, messages, home, output, settings.subscriptions, budget
     )
     explaining = Explaining(
-        (table, policy, unicast), database, subscriptions, home, neighbour_links, links, output
+        (table, policy, unicast),
+        database,
+        subscriptions,
+        home,
+        neighbour_links,
+        links,
+        output,
+        work,
     )
     quenching = Quenching(router, table, database, output, settings.quench)
     administration = messages.administration
@@ -181,7 +188,7 @@ def assemble(
         ),
         Orphans(store, home, administration, settings.orphans_us, work),
     )
-    operations = Operations(explaining, quenching, database, flooding, queues, output)
+    operations = Operations(explaining, quenching, database, flooding, queues, output, work)
     clients = Clients(
         settings.access, settings.connections, links, interests, subscriptions, operations, output,
         work, settings.subscriptions,

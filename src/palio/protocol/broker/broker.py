@@ -29,7 +29,14 @@ from palio.protocol.broker.handshakes import Handshakes
 from palio.protocol.broker.link_guard import LinkGuard
 from palio.protocol.broker.links import Link, close_code
 from palio.protocol.broker.router_news import send_news
-from palio.protocol.broker.scheduler import COSTS, TURN_UNITS, Item, Slices, TurnScheduler
+from palio.protocol.broker.scheduler import (
+    COSTS,
+    SMALL_COST,
+    TURN_UNITS,
+    Item,
+    Slices,
+    TurnScheduler,
+)
 from palio.protocol.broker.settings import Settings
 from palio.protocol.broker.snapshot import Snapshot
 from palio.protocol.broker.table_upkeep import TableUpkeep
@@ -109,15 +116,19 @@ class Broker:
         if found is None:
             return
         found.heard_us = now_us
+        scheduler = self._scheduler
         try:
             for item in found.reader.feed(data):
                 kind = type(item)
-                if link in self._scheduler.backlogs or kind in COSTS:
-                    self._scheduler.take(found, item)
+                if link in scheduler.backlogs or kind in COSTS:
+                    scheduler.take(found, item)
                 elif kind is MessageBatch or kind is MessageFrame:
                     self._take_messages(found, item)  # type: ignore[arg-type]
-                else:
+                elif scheduler.budget > 0 or not (found.publisher or found.neighbour):
+                    scheduler.budget -= SMALL_COST
                     self._process(found, item)
+                else:
+                    scheduler.take(found, item)
                 if link not in self._links.open:
                     return
         except PalioError as error:

@@ -11,6 +11,7 @@ application can share them. A request that an identity may not make is refused, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from palio.errors import InvalidFile, InvalidPredicate, PalioError
@@ -44,8 +45,12 @@ from palio.protocol.wire.publishers import publisher_key
 from palio.protocol.wire.queue_control import ForgetDurable, QueueRequest
 from palio.protocol.wire.refusals import RequestRefused, refused
 
-Request: TypeAlias = UnsubscribeRequest | UnadvertiseRequest | OperationRequest
-SlicedRequest: TypeAlias = SubscribeRequest | AdvertiseRequest | ForgetDurable | QueueRequest
+_FEW_CONSTRAINTS = 4
+"""Of an advertisement: they are parsed at once; more of them are a job."""
+
+_About: TypeAlias = SubscribeRequest | UnsubscribeRequest | ForgetDurable
+_Offers: TypeAlias = AdvertiseRequest | UnadvertiseRequest
+Request: TypeAlias = _About | _Offers | QueueRequest | OperationRequest
 
 
 class Clients:
@@ -120,8 +125,10 @@ class Clients:
         slices = self._subscriptions.leave(link.number)
         if slices is not None:
             self._work.add(slices)
-        if self._advertised.pop(link.number, None):
-            self._interests.unadvertise(Advertiser(link.number), ())
+        advertised = self._advertised.pop(link.number, None)
+        if advertised:
+            own = list(advertised.values())
+            self._work.add(self._interests.withdraw(Advertiser(link.number), own))
         self._forget_identity(link)
         self._disconnect(link)
         self._operations.leave(link)
@@ -168,7 +175,12 @@ class Clients:
                 self._links.close(link, CloseCode.DENIED, reason)
             else:
                 self._identify(link, identity)
-                self._subscriptions.check_grants(link.number, identity)
+                self._work.add(self._check_grants(link, identity))
+
+    def _check_grants(self, link: Link, identity: Identity) -> Slices:
+        """End the subscriptions of a client that its new grants do not cover."""
+        if link.number in self._clients:
+            yield from self._subscriptions.check_grants(link.number, identity)
 
     def congest(self, link: Link, is_congested: bool) -> None:
         """The host has too many unsent bytes for a client, or no longer."""
@@ -182,72 +194,68 @@ class Clients:
         a request that takes long."""
         if isinstance(message, Credit):
             self._subscriptions.grant_credit(link.number, message.id, message.count)
-        elif isinstance(message, SlicedRequest):
+            return None
+        if isinstance(message, Request):
             return self._in_slices(link, message, now_us)
-        elif isinstance(message, Request):
-            try:
-                self._answer(link, message, now_us)
-            except InvalidFile:  # the store is damaged, whatever the client asks for
-                raise
-            except PalioError as error:
-                self._output.say(link.number, refused(message.id, error))
-        else:
-            raise BrokenFrame(f"clients must not send {type(message).__name__}")
-        return None
+        raise BrokenFrame(f"clients must not send {type(message).__name__}")
+
+    def _in_slices(self, link: Link, request: Request, now_us: int) -> Slices:
+        """The slices of a request, which is refused if they raise; most have one."""
+        assert link.identity is not None
+        try:
+            if isinstance(request, SubscribeRequest):
+                yield from self._subscribe(link, request, now_us)
+            elif isinstance(request, UnsubscribeRequest):
+                self._subscriptions.unsubscribe(link.number, request, now_us)
+            elif isinstance(request, AdvertiseRequest | UnadvertiseRequest):
+                yield from self._advertise(link, request)
+            elif isinstance(request, ForgetDurable):
+                yield from self._subscriptions.forget(link.number, link.identity, request, now_us)
+            elif isinstance(request, QueueRequest):
+                yield from self._operations.answer_queues(link, request, now_us)
+            else:
+                yield from self._operations.answer(link, request, now_us)
+        except InvalidFile:
+            raise
+        except PalioError as error:
+            self._output.say(link.number, refused(request.id, error))
 
     def _subscribe(self, link: Link, request: SubscribeRequest, now_us: int) -> Slices:
         assert link.identity is not None
         identity = link.identity
         yield from self._subscriptions.subscribe(link.number, identity, request, now_us)
         if link.identity is not identity:  # grants were reloaded meanwhile
-            self._subscriptions.check_grants(link.number, link.identity)
+            yield from self._subscriptions.check_grants(link.number, link.identity)
 
-    def _in_slices(self, link: Link, request: SlicedRequest, now_us: int) -> Slices:
-        """The slices of a request that may take long; it is refused if they raise."""
-        assert link.identity is not None
-        try:
-            if isinstance(request, SubscribeRequest):
-                yield from self._subscribe(link, request, now_us)
-            elif isinstance(request, AdvertiseRequest):
-                yield from self._advertise(link, request)
-            elif isinstance(request, ForgetDurable):
-                yield from self._subscriptions.forget(link.number, link.identity, request, now_us)
-            else:
-                yield from self._operations.answer_queues(link, request, now_us)
-        except InvalidFile:
-            raise
-        except PalioError as error:
-            self._output.say(link.number, refused(request.id, error))
-
-    def _answer(self, link: Link, request: Request, now_us: int) -> None:
-        if isinstance(request, UnsubscribeRequest):
-            self._subscriptions.unsubscribe(link.number, request, now_us)
-        elif isinstance(request, UnadvertiseRequest):
-            own = self._advertised.get(link.number, {})
-            if own.pop(request.id, None) is not None:
-                self._interests.unadvertise(Advertiser(link.number), own.values())
-            self._output.say(link.number, Done(request.id))
-        else:
-            self._operations.answer(link, request, now_us)
-
-    def _advertise(self, link: Link, request: AdvertiseRequest) -> Slices:
+    def _advertise(self, link: Link, request: AdvertiseRequest | UnadvertiseRequest) -> Slices:
         own = self._advertised.setdefault(link.number, {})
-        advertiser, bounds = Advertiser(link.number), self._bounds
+        advertiser = Advertiser(link.number)
+        if isinstance(request, AdvertiseRequest):
+            self._check_size(own, request)
+            job = BackgroundJob(lambda: Advertisement(tuple(map(_single, request.constraints))))
+            if len(request.constraints) <= _FEW_CONSTRAINTS:
+                job.run()
+            else:
+                yield job
+            new = job.result()
+            if own.pop(request.id, None) is not None:
+                self._interests.unadvertise(advertiser, own.values())
+            own[request.id] = new
+            self._interests.advertise(advertiser, new)
+        elif own.pop(request.id, None) is not None:
+            self._interests.unadvertise(advertiser, own.values())
+        self._output.say(link.number, Done(request.id))
+
+    def _check_size(self, own: Mapping[int, Advertisement], request: AdvertiseRequest) -> None:
+        """Raise for an advertisement, or a number of them, that takes too long to process."""
+        bounds, count = self._bounds, len(request.constraints)
         if request.id not in own and len(own) >= bounds.advertisements_max:
             reason = f"a client may have {bounds.advertisements_max} advertisements here"
             raise RequestRefused(RefusalCode.LIMIT, reason)
-        if len(request.constraints) > bounds.filters_max:
-            reason = f"an advertisement may have {bounds.filters_max} constraints here"
+        if count > bounds.filters_max:
+            reason = f"the advertisement has {count:,} constraints; this broker takes {bounds.filters_max:,}"
             raise RequestRefused(RefusalCode.LIMIT, reason)
         bounds.check_text("".join(request.constraints), "the advertisement")
-        job = BackgroundJob(lambda: Advertisement(tuple(map(_single, request.constraints))))
-        yield job
-        new = job.result()
-        if own.pop(request.id, None) is not None:
-            self._interests.unadvertise(advertiser, own.values())
-        own[request.id] = new
-        self._interests.advertise(advertiser, new)
-        self._output.say(link.number, Done(request.id))
 
 
 def _single(text: str) -> Constraint:

@@ -10,6 +10,7 @@ subscriptions at brokers that the message would not visit live: it would store t
 
 A hop names at most DELIVERS_MAX subscriptions, and says how many more there are; the one that is asked for
 is always named. Reasons are cut. So what a broker sends stays small, however many subscriptions there are.
+Comparing a message with every subscription takes long, so it is a job of the host.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.protocol.broker.access import check_admin
 from palio.protocol.broker.durable import HomeSubscriptions
-from palio.protocol.broker.effects import Output
+from palio.protocol.broker.effects import BackgroundJob, Output
 from palio.protocol.broker.links import Link, Links
 from palio.protocol.broker.neighbours import NeighbourLinks
+from palio.protocol.broker.scheduler import Slices, WorkList
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.interfaces import RemoteBroker
 from palio.protocol.policies.link_state import LinkStateDatabase
@@ -35,6 +37,7 @@ from palio.protocol.policies.unicast import Unicast
 from palio.protocol.wire.control import Explain, ExplainHop, Hop, HopExplained
 from palio.protocol.wire.handshake import own_name
 from palio.protocol.wire.parts import ITEM_BYTES, cut, explained_parts, text_bytes
+from palio.protocol.wire.publishers import split_key
 from palio.routing.interest_table import InterestTable
 
 T = TypeVar("T")
@@ -77,6 +80,7 @@ class Explaining:
         neighbours: NeighbourLinks,
         links: Links,
         output: Output,
+        work: WorkList,
     ) -> None:
         self._table, self._policy, self._unicast = routing
         self._database = database
@@ -85,10 +89,11 @@ class Explaining:
         self._neighbours = neighbours
         self._links = links
         self._output = output
+        self._work = work
         self._questions: dict[int, _Question] = {}
         self._asked = 0
 
-    def begin(self, link: Link, request: Explain, now_us: int) -> None:
+    def begin(self, link: Link, request: Explain, now_us: int) -> Slices:
         assert link.identity is not None
         check_admin(link.identity, "see explanations")
         if (
@@ -99,18 +104,17 @@ class Explaining:
                 f"an explanation is for a message of at most {ATTRIBUTES_BYTES_MAX:,} bytes, "
                 "and for a subscription whose name has at most 2,000 characters"
             )
+        message = Message.from_json(request.attributes)
         self._asked += 1
         number, me = self._asked, self._database.me
         self._questions[number] = _Question(link.number, request, now_us + SILENT_US)
-        try:
-            self._explain(ExplainHop(number, me, "", request.attributes, request.subscription))
-        except Exception:  # it is refused: nobody waits for an answer
-            self._questions.pop(number, None)
-            raise
+        asked = ExplainHop(number, me, "", request.attributes, request.subscription)
+        yield from self._explain(asked, message)
 
     def hear(self, link: Link, message: ExplainHop | HopExplained) -> None:
         if isinstance(message, ExplainHop):
-            self._explain(msgspec.structs.replace(message, came_from=link.neighbour))
+            asked = msgspec.structs.replace(message, came_from=link.neighbour)
+            self._work.add(self._explain(asked, Message.from_json(asked.attributes)))
         else:
             self._send(message)
 
@@ -125,16 +129,23 @@ class Explaining:
 
     def wake(self, now_us: int) -> None:
         for number, question in list(self._questions.items()):
-            if question.deadline_us <= now_us:
-                self._answer(number, question)
+            if question.deadline_us > now_us:
+                continue
+            if not question.hops:  # this broker's own report is under way
+                question.deadline_us = now_us + SILENT_US
+            else:
+                del self._questions[number]
+                self._work.add(self._answer(question))
 
-    def _explain(self, asked: ExplainHop) -> None:
+    def _explain(self, asked: ExplainHop, message: Message) -> Slices:
         """Report what this broker does with the message, and ask its next hops."""
-        me, message = self._database.me, Message.from_json(asked.attributes)
-        hops = self._next_hops(asked, message)
-        is_receiver = not asked.came_from or self._policy.is_receiver(bytes(asked.route))
-        delivers = self._reasons(message, asked.subscription) if is_receiver else ()
-        hops = _first(hops)
+        me, hops = self._database.me, _first(self._next_hops(asked, message))
+        delivers: tuple[tuple[str, str], ...] = ()
+        if not asked.came_from or self._policy.is_receiver(bytes(asked.route)):
+            named = self._named()
+            job = BackgroundJob(lambda: _reasons(named, message, asked.subscription))
+            yield job
+            delivers = job.result()
         sends = tuple((name, self._policy.reason) for name, _ in hops)
         self._send(HopExplained(asked.id, asked.asker, Hop(me, asked.came_from, delivers, sends)))
         for name, route in hops:
@@ -148,23 +159,15 @@ class Explaining:
         hops = self._policy.next_hops(bytes(asked.route), interested, came_from, count=0)
         return [(name, route) for name, route in hops or () if name in self._neighbours]
 
-    def _reasons(self, message: Message, subscription: str) -> tuple[tuple[str, str], ...]:
-        """The subscriptions here that match, and why; for `subscription` also why not."""
-        named = [
-            (f"{link.publisher}#{one.id}", one.predicate)
+    def _named(self) -> list[tuple[str, int | None, Predicate]]:
+        """All subscriptions here: the client and the id of live ones, the name of durable ones."""
+        links = self._links.open
+        live: list[tuple[str, int | None, Predicate]] = [
+            (split_key(links[one.link].publisher)[0], one.id, one.predicate)
             for one in self._subscriptions
-            if one.predicate is not None and not one.durable
-            if (link := self._links.open.get(one.link)) is not None
+            if one.predicate is not None and not one.durable and one.link in links
         ]
-        return bounded(
-            (
-                (name, predicate)
-                for name, predicate in [*named, *self._home]
-                if predicate.matches(message) or is_named(name, subscription)
-            ),
-            subscription,
-            lambda predicate: why(predicate, message),
-        )
+        return live + [(name, None, predicate) for name, predicate in self._home]
 
     def _send(self, told: HopExplained) -> None:
         if told.asker == self._database.me:
@@ -183,32 +186,57 @@ class Explaining:
         question.hops.append(told.hop)
         question.silent += [name for name, _ in told.hop.sends]
         if not question.silent or len(question.hops) > HOPS_MAX:
-            self._answer(told.id, question)
+            del self._questions[told.id]
+            self._work.add(self._answer(question))
 
-    def _answer(self, number: int, question: _Question) -> None:
-        del self._questions[number]
+    def _answer(self, question: _Question) -> Slices:
         silent = tuple(dict.fromkeys(question.silent))
         first, *others = question.hops
-        stored = bounded(self._stored(question), question.request.subscription, str)
-        hops = (msgspec.structs.replace(first, delivers=first.delivers + stored), *others)
-        for part in explained_parts(question.request.id, hops, silent):
+        request = question.request
+        elsewhere = self._elsewhere(question)
+        job = BackgroundJob(lambda: bounded(_stored(elsewhere, request), request.subscription, str))
+        yield job
+        hops = (msgspec.structs.replace(first, delivers=first.delivers + job.result()), *others)
+        for part in explained_parts(request.id, hops, silent):
             self._output.say(question.link, part)
 
-    def _stored(self, question: _Question) -> Iterator[tuple[str, str]]:
-        """Durable subscriptions at other brokers that no hop reported, and why they match or not."""
-        subscription = question.request.subscription
-        message = Message.from_json(question.request.attributes)
+    def _elsewhere(self, question: _Question) -> list[tuple[str, str, Predicate]]:
+        """Durable subscriptions at other brokers that no hop reported: broker, name, predicate."""
         told = {(hop.broker, name) for hop in question.hops for name, _ in hop.delivers}
-        for fact in self._database.durables():
-            if fact.broker == self._database.me or (fact.broker, fact.name) in told:
-                continue
-            predicate = Predicate(self._database.durable_filters(fact))
+        return [
+            (fact.broker, fact.name, Predicate(self._database.durable_filters(fact)))
+            for fact in self._database.durables()
+            if fact.broker != self._database.me and (fact.broker, fact.name) not in told
+        ]
+
+
+def _reasons(
+    named: list[tuple[str, int | None, Predicate]], message: Message, subscription: str
+) -> tuple[tuple[str, str], ...]:
+    """The subscriptions that match, and why; for `subscription` also why not."""
+    names = ((who if id is None else f"{who}#{id}", predicate) for who, id, predicate in named)
+    return bounded(
+        (
+            (name, predicate)
+            for name, predicate in names
+            if predicate.matches(message) or is_named(name, subscription)
+        ),
+        subscription,
+        lambda predicate: why(predicate, message),
+    )
+
+
+def _stored(
+    elsewhere: list[tuple[str, str, Predicate]], request: Explain
+) -> Iterator[tuple[str, str]]:
+    """Why durable subscriptions at other brokers match, or do not."""
+    message = Message.from_json(request.attributes)
+    for broker, name, predicate in elsewhere:
+        matches = predicate.matches(message)
+        if matches or is_named(name, request.subscription):
             reason = cut(why(predicate, message), REASON_WIDTH)
-            if predicate.matches(message):
-                text = f"kept here until {fact.broker} has it; {reason}"
-                yield fact.name, f"durable, at {fact.broker}: {text}"
-            elif is_named(fact.name, subscription):
-                yield fact.name, f"durable, at {fact.broker}: not sent; {reason}"
+            what = f"kept here until {broker} has it" if matches else "not sent"
+            yield name, f"durable, at {broker}: {what}; {reason}"
 
 
 def is_named(name: str, subscription: str) -> bool:

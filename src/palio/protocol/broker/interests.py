@@ -37,12 +37,15 @@ from palio.routing.packets import (
     Restate,
     Subscribe,
     Tick,
+    Unadvertise,
 )
 from palio.routing.patterns.packets import Watch
 from palio.routing.patterns.pattern import Pattern
 
 FILTERS_AT_ONCE = 8
 """Filters of an interface that are added in one slice."""
+ADVERTISEMENTS_AT_ONCE = 16
+"""Advertisements of a client that are removed in one slice."""
 
 
 class Interests:
@@ -139,6 +142,15 @@ class Interests:
             self._port.step(Received(advertiser, Restate(advertisements=left)))
         elif advertiser in self._port.router.peers:
             self._port.step(Left(advertiser))
+
+    def withdraw(self, advertiser: Advertiser, all_: list[Advertisement]) -> Slices:
+        """A client that has left advertises nothing any more; these are removed in slices."""
+        for part in in_slices(all_, ADVERTISEMENTS_AT_ONCE):
+            self._flush()
+            for one in part:
+                self._port.step(Received(advertiser, Unadvertise(one)))
+            yield None
+        self.unadvertise(advertiser, ())
 
     def tick(self, now_us: int) -> None:
         """Let patterns stop waiting for messages that are overdue."""

@@ -15,7 +15,7 @@ from palio.protocol.broker.orphans import Orphans
 from palio.protocol.broker.quench import Quenching
 from palio.protocol.broker.queue_acts import QueueActs
 from palio.protocol.broker.queue_lists import QueueLists
-from palio.protocol.broker.scheduler import Slices
+from palio.protocol.broker.scheduler import Slices, WorkList
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.wire.control import Done, Explain, Forget, Quench, Show
 from palio.protocol.wire.parts import shown_parts
@@ -33,6 +33,7 @@ class Operations:
         flooding: Flooding,
         queues: tuple[QueueLists, QueueActs, Orphans],
         output: Output,
+        work: WorkList,
     ) -> None:
         self.explaining = explaining
         self.quenching = quenching
@@ -40,13 +41,14 @@ class Operations:
         self._flooding = flooding
         self._lists, self._acts, self.orphans = queues
         self._output = output
+        self._work = work
 
-    def answer(self, link: Link, request: OperationRequest, now_us: int) -> None:
+    def answer(self, link: Link, request: OperationRequest, now_us: int) -> Slices:
         assert link.identity is not None
         if isinstance(request, Quench):
-            self.quenching.ask(link, request, now_us)
+            yield from self.quenching.ask(link, request, now_us)
         elif isinstance(request, Explain):
-            self.explaining.begin(link, request, now_us)
+            yield from self.explaining.begin(link, request, now_us)
         elif isinstance(request, Show):
             check_admin(link.identity, "see the network")
             for part in shown_parts(request.id, self._database.places()):
@@ -88,5 +90,6 @@ class Operations:
 
     def wake(self, now_us: int) -> None:
         self.explaining.wake(now_us)
-        self.quenching.wake(now_us)
+        if self.quenching.is_due(now_us):
+            self._work.add(self.quenching.tell(now_us))
         self.orphans.wake(now_us)

@@ -78,15 +78,20 @@ COSTS: Final[dict[Any, int]] = {
     Explain: 8, Quench: 4, RouterPacket: 4, LinkStates: 4, ForgetDurable: 8,
     ListQueues: 20, ListSubscriptions: 40, PauseQueue: 4, PurgeQueue: 4, EndQueue: 4, MoveQueue: 4,
 }  # fmt: skip
-"""Of control messages, in units. Messages, and what belongs to them, cost nothing here."""
+"""Of control messages that take long, in units."""
+SMALL_COST = 0.15
+"""Of all other control messages. Messages cost nothing here."""
 
 
-def cost(item: Item) -> int:
+def cost(item: Item) -> float:
     """What an item costs, in units."""
+    kind = type(item)
+    if kind is MessageBatch or kind is MessageFrame:
+        return 0
     if isinstance(item, LinkStates):  # a large one comes in slices, which are counted by themselves
         texts = sum(len(state.wanted) + len(state.durable) for state in item.states)
         return 4 + min(texts, SLICE_UNITS)
-    return COSTS.get(type(item), 0)
+    return COSTS.get(kind, SMALL_COST)
 
 
 class _Backlog:
@@ -111,7 +116,7 @@ class TurnScheduler:
     def __init__(self, process: Callable[[Link, Item], Slices | None], *, defers: bool) -> None:
         self._process = process
         self._defers = defers
-        self.budget = TURN_UNITS
+        self.budget: float = TURN_UNITS
         """What the turn may still cost."""
         self.turn: deque[_Backlog] = deque()
         """Backlogs that have something to do, the next one first."""

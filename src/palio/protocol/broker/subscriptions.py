@@ -10,6 +10,7 @@ A client gets the answer at once; for a new durable subscription, after the comm
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from functools import partial
 from typing import cast
 
 from palio.errors import LimitExceeded, PalioError
@@ -54,6 +55,8 @@ from palio.routing.patterns.pattern import Part, Pattern, leaves
 CREDIT_MAX = 1 << 30
 _REMOVED_AT_ONCE = 32
 """Subscriptions: a slice of a departure."""
+_CHECKED_AT_ONCE = 64
+"""Subscriptions whose grants are checked by one job."""
 _SMALL_TEXT = 1024
 """Characters of a predicate that is parsed at once, if it has few filters; others are a job."""
 
@@ -274,17 +277,20 @@ class ClientSubscriptions:
                 self._local.grant_credit(link, one.id, change)
                 self._store.grant_credit(Consumer(link, one.id), change)
 
-    def check_grants(self, link: int, identity: Identity) -> None:
+    def check_grants(self, link: int, identity: Identity) -> Slices:
         """Set new grants of a client, and end the subscriptions that they do not cover."""
-        for one in list(self._clients[link].values()):
+        own = list(self._clients[link].values())
+        for one in own:
             one.identity = identity
-            try:
-                if one.pattern is not None:
-                    check_watch(identity, one.pattern)
-                elif one.predicate is not None:
-                    check_subscribe(identity, one.predicate)
-            except PalioError as error:
-                self.end(link, one.id, EndCode.DENIED, str(error))
+        if identity.subscribes_anything:
+            return
+        for part in in_slices(own, _CHECKED_AT_ONCE):
+            job = BackgroundJob(partial(_denied, identity, part))
+            yield job
+            for one, reason in zip(part, job.result(), strict=True):
+                is_there = self._clients.get(link, {}).get(one.id) is one
+                if reason and is_there and one.identity is identity:
+                    self.end(link, one.id, EndCode.DENIED, reason)
 
     def end(self, link: int, id: int, code: EndCode, reason: str) -> None:
         """End a subscription and tell its client why."""
@@ -380,6 +386,21 @@ def _watchable(text: str, identity: Identity, filters_max: int) -> tuple[Pattern
     size = sendable_bytes(filters)
     check_watch(identity, pattern)
     return pattern, size
+
+
+def _denied(identity: Identity, subscriptions: list[ClientSubscription]) -> list[str]:
+    """Why the grants do not cover each of these; empty: they do."""
+    reasons = []
+    for one in subscriptions:
+        reasons.append("")
+        try:
+            if one.pattern is not None:
+                check_watch(identity, one.pattern)
+            elif one.predicate is not None:
+                check_subscribe(identity, one.predicate)
+        except PalioError as error:
+            reasons[-1] = str(error)
+    return reasons
 
 
 def positive(count: int) -> int:
