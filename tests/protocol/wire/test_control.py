@@ -15,6 +15,7 @@ from palio.protocol.wire.codes import (
     EndCode,
     Full,
     RefusalCode,
+    SubscriptionKind,
     parse_full,
     parse_role,
 )
@@ -88,10 +89,11 @@ def test_control_messages_are_values() -> None:
 def test_tags_are_part_of_the_protocol_whatever_the_classes_are_called() -> None:
     assert sorted(kind.__struct_config__.tag for kind in CONTROL_MESSAGES) == [
         "Acknowledge", "AdvertiseRequest", "Bye", "CarryAck", "Confirm", "Credit", "Digest", "Done",
-        "Explain", "ExplainHop", "Explained", "Forget", "Hello", "HopExplained", "LinkStates",
-        "Missing", "Occurred", "Ping", "Pong", "Published", "Quench", "Refused", "Rejected",
-        "RouterPacket", "Show", "Shown", "SubscribeRequest", "Subscribed", "SubscriptionEnded",
-        "UnadvertiseRequest", "UnsubscribeRequest", "Unsubscribed", "Wanted", "Welcome",
+        "EndQueue", "Explain", "ExplainHop", "Explained", "Forget", "ForgetDurable", "Hello",
+        "HopExplained", "LinkStates", "ListQueues", "ListSubscriptions", "Missing", "MoveQueue",
+        "Occurred", "PauseQueue", "Ping", "Pong", "Published", "PurgeQueue", "Purged", "Quench",
+        "QueuesListed", "Refused", "Rejected", "RouterPacket", "Show", "Shown", "SubscribeRequest",
+        "Subscribed", "SubscriptionEnded", "SubscriptionsListed", "UnadvertiseRequest", "UnsubscribeRequest", "Unsubscribed", "Wanted", "Welcome",
     ]  # fmt: skip
 
 
@@ -101,7 +103,9 @@ def test_codes_are_part_of_the_protocol() -> None:
         "store_full", "store_unreachable", "lease_expired", "moved", "too_many_connections",
         "remote",
     ]  # fmt: skip
-    assert [*EndCode] == ["full", "denied", "taken_over", "forgotten"]
+    assert [*EndCode] == ["full", "denied", "taken_over", "forgotten", "operator", "moved"]
+    assert [*SubscriptionKind] == ["live", "shared", "pattern", "durable"]
+    assert [*Full] == ["block", "drop", "end"]
     assert [*RefusalCode] == [
         "invalid", "denied", "limit", "full", "conflict", "unknown", "parse", "too_large",
         "predicate", "pattern",
