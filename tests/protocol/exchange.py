@@ -46,7 +46,8 @@ class Client:
 
 
 class Exchange:
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, *, defers: bool = False) -> None:
+        self.defers = defers
         self.now_us = 1_000_000_000
         self.brokers: dict[str, Broker] = {}
         self.stores: dict[str, MemoryStore] = {}
@@ -69,7 +70,9 @@ class Exchange:
 
     def start(self, name: str) -> Broker:
         store = self.stores[name]
-        made = Broker(self.settings[name], store, self.now_us, self._random.randbytes)
+        made = Broker(
+            self.settings[name], store, self.now_us, self._random.randbytes, defers=self.defers
+        )
         self.brokers[name] = made
         return made
 
@@ -173,6 +176,11 @@ class Exchange:
             for link, _ in effects.closes:
                 busy = True
                 self._close(name, link)
+            for job in effects.jobs:
+                busy = True
+                job.run()
+                broker.finished(job, self.now_us)
+            busy |= effects.has_more
         for client in list(self.clients.values()):
             data = b"".join(client.session.take())
             if data:

@@ -29,7 +29,7 @@ from palio.protocol.wire import control
 from palio.protocol.wire.codes import HelloRole
 from palio.protocol.wire.control import ControlMessage
 from palio.protocol.wire.frames import BrokenFrame, FrameReader, Limits, MessageFrame
-from palio.protocol.wire.handshake import other_version
+from palio.protocol.wire.handshake import check_token, other_version
 from palio.protocol.wire.headers import DeliverHeader
 from palio.protocol.wire.parts import AnswerParts
 from palio.protocol.wire.queue_control import Purged, QueuesListed, SubscriptionsListed
@@ -81,7 +81,9 @@ class Session:
         self.subscriptions = SessionSubscriptions(ids, buffer, settings.dedup_window_size)
         self.requests = SessionRequests(ids, buffer)
         self.quenching = QuenchFilter(self.requests, buffer)
-        self._hello = control.Hello(control.VERSION, HelloRole.CLIENT, name, token, session=session)
+        self._hello = control.Hello(
+            control.VERSION, HelloRole.CLIENT, name, check_token(token), session=session
+        )
         self._limits = settings.limits
         self._state = CLOSED
         self._frames = FrameReader(settings.limits)

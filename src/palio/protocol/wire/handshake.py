@@ -26,6 +26,8 @@ from palio.protocol.wire.codes import CloseCode, HelloRole, parse_role
 from palio.protocol.wire.control import VERSION, Confirm, Hello, Welcome
 
 NAME_MAX = 200
+TOKEN_BYTES_MAX = 8192
+"""Of a token: Hello must fit into what is read before the handshake."""
 NONCE_BYTES = 32
 SESSION_MAX = 32
 SECRET_BYTES_MIN = 16
@@ -67,6 +69,16 @@ def check_name(what: str, name: str) -> str:
             "and no /: choose another"
         )
     return name
+
+
+def check_token(token: str) -> str:
+    """Check that a token fits into Hello, and return it."""
+    size = len(token.encode())
+    if size > TOKEN_BYTES_MAX:
+        raise InvalidValue(
+            f"the token has {size:,} bytes; brokers read {TOKEN_BYTES_MAX:,}: use a shorter one"
+        )
+    return token
 
 
 def own_name(qualified: str) -> str:
