@@ -5,7 +5,7 @@ from __future__ import annotations
 from palio.net.config import Config
 from palio.protocol.broker.access import Access
 from palio.protocol.broker.effects import Close, Effects, Output
-from palio.protocol.broker.snapshot import QueueGauges, QueuesSnapshot, Snapshot
+from palio.protocol.broker.snapshot import QueueGauges, QueuesSnapshot, Snapshot, TableGauges
 from palio.protocol.durability.storage import Store
 from palio.protocol.wire.control import (
     Bye,
@@ -136,7 +136,7 @@ class StandIn:
         return Snapshot(
             queues=_QUEUES,
             misrouted={"astray": 3},
-            table_filters=5,
+            table=TableGauges(5),
         )
 
     def reload_access(self, access: Access, now_us: int) -> None:

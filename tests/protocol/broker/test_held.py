@@ -82,7 +82,7 @@ def test_a_publisher_with_a_newer_connection() -> None:
 def test_a_held_message_that_cannot_be_read_any_more() -> None:
     """The others keep their own subscriptions."""
     exchange, ann, bob, id = blocked()
-    held = exchange.brokers["a"].parts.data_path.held._publishers["anybody/ann"].batches
+    held = exchange.brokers["a"].parts.data_path.held.publishers["anybody/ann"].batches
     entries = [one for batch in held for one in batch]
     held[:] = [MessageBatch.of([entries[0]._replace(attributes=b"{"), *entries[1:]], durable=True)]
     acknowledge_all(exchange, bob, id)

@@ -32,7 +32,8 @@ def fill(made: Queue, count: int, size: int = 0) -> None:
 
 
 def delivered(made: Queue) -> list[tuple[object, int]]:
-    return [(share.consumer, number) for share in made.deliver() for number in share.numbers]
+    shares = made.deliver(Departures())
+    return [(share.consumer, number) for share in shares for number in share.numbers]
 
 
 def test_one_consumer_gets_all_in_order_as_far_as_its_credit_goes() -> None:
@@ -65,11 +66,11 @@ def test_consumers_share_in_turn() -> None:
 def test_what_a_consumer_leaves_goes_to_another_first_and_says_so() -> None:
     made = queue(4)
     made.attach("a", 3)
-    made.deliver()
+    made.deliver(Departures())
     made.acknowledge([2])
     made.detach("a")
     made.attach("b", 10)
-    shares = made.deliver()
+    shares = made.deliver(Departures())
     assert [(share.numbers, share.redelivered) for share in shares] == [
         ([1], True),
         ([3], True),
@@ -80,7 +81,7 @@ def test_what_a_consumer_leaves_goes_to_another_first_and_says_so() -> None:
 def test_a_late_acknowledgement_of_one_who_left_counts() -> None:
     made = queue(2)
     made.attach("a", 10)
-    made.deliver()
+    made.deliver(Departures())
     made.detach("a")
     made.attach("a", 10)
     assert made.acknowledge([1, 1, 99, -1]) == 1
@@ -111,7 +112,7 @@ def test_block_is_full_and_end_is_over() -> None:
     made = queue(3, queue=3)
     assert made.is_full
     made.attach("a", 10)
-    made.deliver()
+    made.deliver(Departures())
     made.acknowledge([1])
     assert (made.is_full, made.has_room) == (False, True)
     made = queue(3, Full.END, queue=3)
@@ -170,9 +171,10 @@ def test_a_turn_delivers_so_many_bytes_whatever_the_credit() -> None:
     fill(made, 10, DELIVERED_BYTES_MAX // 3)
     made.attach("a", 1000)
     turns = []
-    while found := delivered(made):
-        turns.append([number for _, number in found])
-        assert made.has_more == (number_of(turns) < 10)
+    departures = Departures(left={made: None})
+    while departures.left:
+        departures = Departures()
+        turns.append([number for share in made.deliver(departures) for number in share.numbers])
     assert turns == [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10]]
 
 
@@ -198,13 +200,9 @@ def test_all_queues_together_deliver_so_many_bytes_in_a_turn() -> None:
     departures = Departures(room=3_500_000)
     for one in made:
         one.collect(departures, 0)
-    assert [len(one.batch) for one in departures.deliveries] == [2, 2]
-    assert [one.has_more for one in made] == [False, False, True, True]
+    assert [len(one.batch) for one in departures.deliveries] == [2, 1, 1]
+    assert list(departures.left) == made[2:]
     departures = Departures()
     for one in made:
         one.collect(departures, 0)
     assert [len(one.batch) for one in departures.deliveries] == [2, 2]
-
-
-def number_of(turns: list[list[int]]) -> int:
-    return sum(map(len, turns))

@@ -43,7 +43,7 @@ from palio.protocol.broker.snapshot import (
 )
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.broker.text_budget import TextBudget
-from palio.protocol.broker.waiting import Overflow, WaitingMessages
+from palio.protocol.broker.waiting import WaitingMessages
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.storage import DamagedStore, Store
 from palio.protocol.interfaces import kind_of
@@ -125,7 +125,6 @@ class Parts:
             store=StoreGauges(stored.publishers, stored.messages, stored.bytes),
             queues=QueuesSnapshot(len(stored.queues), self._queue_gauges(now_us)),
             streams=stored.backlogs,
-            overflows={bound.value: self.local.waiting.dropped[bound] for bound in Overflow},
             misrouted=dict(self.view.policy.dropped),
             table=TableGauges(len(self.table), self.table.version),
         )

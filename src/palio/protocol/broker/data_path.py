@@ -250,7 +250,7 @@ class DataPath:
         begin = 0
         for publisher, end in batch.publisher_ends():
             own = batch.slice(begin, end)
-            if publisher in self.held:  # keep the order behind the held ones
+            if publisher in self.held.publishers:  # keep the order behind the held ones
                 self._hold(publisher, own)
             elif publisher not in self.held.refused:
                 self._store_some(publisher, own, matches.slice(begin, end))

@@ -27,21 +27,18 @@ class HeldMessages:
         self.bytes = 0
         """Of all publishers."""
         self._messages_max, self._bounds = messages_max, bounds
-        self._publishers: dict[str, _Publisher] = {}
+        self.publishers: dict[str, _Publisher] = {}
         self.refused: set[str] = set()
         """Publishers with too many messages. Discard their later messages too: storing n+1 would mark
         n as stored."""
 
     def __len__(self) -> int:
         """The number of publishers."""
-        return len(self._publishers)
-
-    def __contains__(self, publisher: str) -> bool:
-        return publisher in self._publishers
+        return len(self.publishers)
 
     def add(self, publisher: str, batch: MessageBatch) -> list[str]:
         """Hold a batch. Returns the publishers of which too much is held now."""
-        held = self._publishers.setdefault(publisher, _Publisher())
+        held = self.publishers.setdefault(publisher, _Publisher())
         batch = batch.compact()
         size = sum(batch.sizes())
         held.batches.append(batch)
@@ -59,18 +56,18 @@ class HeldMessages:
         if size <= 0:
             return []
         totals: dict[str, int] = {}
-        for name, held in self._publishers.items():
+        for name, held in self.publishers.items():
             identity = name.partition("/")[0]
             totals[identity] = totals.get(identity, 0) + held.bytes
         order = sorted(
-            self._publishers,
-            key=lambda x: (-totals[x.partition("/")[0]], -self._publishers[x].bytes),
+            self.publishers,
+            key=lambda x: (-totals[x.partition("/")[0]], -self.publishers[x].bytes),
         )
         found = []
         for name in order:
             if size > 0:
                 found.append(name)
-                size -= self._publishers[name].bytes
+                size -= self.publishers[name].bytes
         return found
 
     def refuse(self, publisher: str) -> None:
@@ -80,12 +77,12 @@ class HeldMessages:
 
     def forget(self, publisher: str) -> None:
         """Discard the held messages of a client that left; it resends what was not stored."""
-        held = self._publishers.pop(publisher, None)
+        held = self.publishers.pop(publisher, None)
         if held is not None:
             self.bytes -= held.bytes
 
     def take(self) -> Iterator[tuple[str, MessageBatch]]:
-        publishers, self._publishers = self._publishers, {}
+        publishers, self.publishers = self.publishers, {}
         self.bytes = 0
         for publisher, held in publishers.items():
             yield publisher, MessageBatch.concat(held.batches)

@@ -307,13 +307,13 @@ class LocalDelivery:
                 one = group.choose()
                 if not one.is_over:
                     chosen.setdefault(one.link, []).append(one)
-        message = None
+        message, credits = None, self._credits.array
         entry = batch.entry(row) if chosen else None
         for link, subscribers in chosen.items():
             ids: list[int] = []
             for one in subscribers:
-                if one.credit > 0:
-                    one.add_credit(-1)
+                if credits[one.place] > 0:
+                    credits[one.place] -= 1
                     ids.append(one.id)
                 elif not one.is_over:
                     message = message or WaitingMessage(entry)

@@ -267,12 +267,9 @@ class ReadySet:
         """Take everything that may go out now."""
         self.is_empty = True
         departures = Departures()
-        left: dict[Destination, None] = {}
         for destination in self._destinations:
             destination.collect(departures, now_us)
-            if destination.has_more:
-                left[destination] = None
-        self._destinations = left
+        left = self._destinations = departures.left
         outgoing = Outgoing(deliveries=departures.deliveries)
         if left:
             self.is_empty, outgoing.has_more = False, True

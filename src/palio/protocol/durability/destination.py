@@ -27,6 +27,8 @@ class Departures(msgspec.Struct, eq=False):
 
     room: int = TURN_BYTES_MAX
     """Bytes that queues may still send in this turn."""
+    left: dict[Destination, None] = {}
+    """Those that can send more in the next turn."""
     deliveries: list[QueueDelivery] = []
     carries: dict[int, list[CarryTarget]] = {}
     """By position: a message for several brokers is sent once."""
@@ -68,11 +70,6 @@ class Destination(Bounded, Protocol):
 
     def collect(self, departures: Departures, now_us: int) -> None:
         """Add what can be sent now."""
-        ...
-
-    @property
-    def has_more(self) -> bool:
-        """Whether the last `collect` left something for the next turn, because it was much."""
         ...
 
     def clear(self) -> None:

@@ -51,14 +51,12 @@ class QueueConsumers:
     """The consumers of a queue. `turn` has those with credit, the next one first. While they are
     paused, they get nothing."""
 
-    __slots__ = ("_by_key", "has_more", "is_paused", "turn")
+    __slots__ = ("_by_key", "is_paused", "turn")
 
     def __init__(self) -> None:
         self._by_key: dict[Hashable, QueueConsumer] = {}
         self.turn: deque[QueueConsumer] = deque()
         self.is_paused = False
-        self.has_more = False
-        """Whether the last turn left something that may be delivered."""
 
     def keys(self) -> list[Hashable]:
         return list(self._by_key)
@@ -215,15 +213,8 @@ class Queue:
         is_waiting = self._sent < self.safe or self._returned
         return bool(is_waiting and self.consumers.turn and not self.consumers.is_paused)
 
-    @property
-    def has_more(self) -> bool:
-        return self.consumers.has_more
-
     def collect(self, departures: Departures, now_us: int) -> None:
         """Add what can be sent to consumers."""
-        if departures.room <= 0:
-            self.consumers.has_more = self.can_depart
-            return
         for share in self.deliver(departures):
             batches, at = self._journal.pick(share.positions), 0
             for batch in batches:
@@ -235,17 +226,18 @@ class Queue:
                     QueueDelivery(share.consumer, self.name, share.redelivered, numbers, batch)
                 )
 
-    def deliver(self, departures: Departures | None = None) -> list[QueueShare]:
+    def deliver(self, departures: Departures) -> list[QueueShare]:
         """Assign entries to consumers: one by one in turn, or all its credit to a single one."""
         shares: list[QueueShare] = []
         if self.consumers.is_paused:
             return shares
         turn = self.consumers.turn
-        self.consumers.has_more, room = False, DELIVERED_BYTES_MAX
+        room = min(DELIVERED_BYTES_MAX, departures.room)
+        size_all = 0
         is_small = self.bytes <= _SMALL_BYTES
         while turn and (self._returned or self._sent < self.safe):
             if room <= 0:
-                self.consumers.has_more = True
+                departures.left[self] = None
                 break
             consumer = turn[0]
             share = self._next(consumer, 1 if len(turn) > 1 else consumer.credit)
@@ -254,6 +246,7 @@ class Queue:
             if not is_small:
                 share, size = self._shortened(share, room)
                 room -= size
+                size_all += size
             shares.append(share)
             consumer.credit -= len(share.numbers)
             if not consumer.credit:
@@ -261,8 +254,8 @@ class Queue:
             else:
                 turn.rotate(-1)
             self._in_flight.update(dict.fromkeys(share.numbers, consumer))
-        if departures is not None and shares:
-            departures.room -= self.bytes if is_small else DELIVERED_BYTES_MAX - room
+        if shares:
+            departures.room -= self.bytes if is_small else size_all
         return shares
 
     def _shortened(self, share: QueueShare, size_max: int) -> tuple[QueueShare, int]:

@@ -41,9 +41,6 @@ class OutgoingStream:
     """`subscriptions` counts the known subscriptions at the destination (subscriptions.py). Entries
     before `safe` are committed."""
 
-    has_more = False
-    """Its window bounds what it sends."""
-
     def __init__(
         self, broker: str, sequence: EntrySequence, journal: Journal, bounds: Bounds
     ) -> None:
