@@ -16,7 +16,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test slow check bench chaos cluster fuzz fuzz-night simulate lab lock clean FORCE
+.PHONY: help setup demo test slow check bench chaos soak cluster fuzz fuzz-night simulate lab lock clean FORCE
 
 help: ## Show this table
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -45,9 +45,16 @@ bench: $(WARM) ## Measure
 	@$(BIN)/palio bench forward --filters 100000 --interfaces 20 --engine pivot --engine counting
 	@$(BIN)/palio bench spark
 
-# Another plan of faults: make chaos CHAOS_SEED=7. What it did is printed as it goes.
+# Other faults: make chaos CHAOS=clock, stop, config, disk, takeover, failover, or all of them; another
+# plan: CHAOS_SEED=7. What it did is printed as it goes.
+CHAOS ?= storm
+CHAOS_TESTS = $(if $(filter all,$(CHAOS)),long or kills,$(if $(filter storm,$(CHAOS)),storm or kills,long_plan and $(CHAOS)))
 chaos: $(WARM) ## Kill, freeze and cut off brokers under load; nothing may be lost (some minutes)
-	@$(BIN)/python -m pytest -q -s -m chaos tests/net
+	@$(BIN)/python -m pytest -q -s -m chaos tests/net -k "$(CHAOS_TESTS)"
+
+SOAK_MINUTES ?= 60
+soak: $(WARM) ## Keep two brokers at half of their load for an hour; memory and latency must stay flat
+	@$(BIN)/python -m palio.lab.soak --minutes $(SOAK_MINUTES) --out build/soak --picture docs/guides/soak.png
 
 cluster: $(WARM) ## Test on a Spark cluster of a master and two workers here, and on Spark Connect
 	@$(BIN)/python -m pytest -q -m cluster tests/spark

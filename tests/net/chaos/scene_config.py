@@ -94,12 +94,12 @@ class ConfigScene(Scene):
                 "connections": draw.choice((100, 10_000)),
             },
             "queues": {
-                "window": draw.choice((16, 128, 1024)),
+                "window": draw.choice((64, 128, 1024)),
                 "window_bytes": draw.choice(("64 KiB", "16 MiB")),
                 "bound": draw.choice((20_000, 100_000)),
                 "backlog": draw.choice((50_000, 1_000_000)),
             },
-            "log": {"memory": draw.choice(("64 KiB", "1 MiB", "64 MiB"))},
+            "log": {"memory": draw.choice(("256 KiB", "1 MiB", "64 MiB"))},
             "times": {
                 "keepalive": draw.choice(("300 ms", "1 s", "3 s")),
                 "redial": draw.choice(("50 ms", "500 ms")),

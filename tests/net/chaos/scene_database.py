@@ -124,9 +124,7 @@ class TakeoverScene(DatabaseScene):
         return "palio://" + ",".join(f"{HOST}:{seat.ports[name]}" for seat in self._seats)
 
     def _start(self, name: str, seat: int) -> None:
-        config = self.folder / f"{name}.{seat}.toml"
-        config.touch(0o600)
-        config.write_text(self._seats[seat].toml(name))
+        config = self._seats[seat].write(name, self.folder / f"{name}.{seat}.toml")
         self._processes.start(f"{name}.{seat}", config, config.with_suffix(".log"))
 
     # ---- the network

@@ -81,6 +81,12 @@ class ClusterConfiguration:
             sections.setdefault(key, {}).update(values)
         return "\n".join(_lines(sections))
 
+    def write(self, name: str, path: Path) -> Path:
+        """Write the configuration of one broker to a file."""
+        path.touch(0o600)  # it has the secret
+        path.write_text(self.toml(name))
+        return path
+
     def expected_links(self, running: set[str]) -> dict[str, set[str]]:
         """The neighbours of each broker that runs, if only these run."""
         expected: dict[str, set[str]] = {name: set() for name in running}

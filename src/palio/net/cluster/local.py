@@ -159,17 +159,12 @@ class Cluster:
         if name in self.running:
             raise PalioError(f"{name} runs already")
         log = self.folder / f"{name}.log"
-        self._processes.start(name, self._write(name), log, self.variables.get(name))
-
-    def _write(self, name: str) -> Path:
-        config = self.folder / f"{name}.toml"
-        config.touch(0o600)  # it has the secret
-        config.write_text(self._configuration.toml(name))
-        return config
+        config = self._configuration.write(name, self.folder / f"{name}.toml")
+        self._processes.start(name, config, log, self.variables.get(name))
 
     def reload(self, name: str) -> None:
         """SIGHUP, with `own_settings` as they are now: identities and grants change at once."""
-        self._write(name)
+        self._configuration.write(name, self.folder / f"{name}.toml")
         self._processes.signal(name, signal.SIGHUP)
 
     def stop(self, name: str) -> None:

@@ -125,6 +125,7 @@ class Parts:
             store=StoreGauges(stored.publishers, stored.messages, stored.bytes),
             queues=QueuesSnapshot(len(stored.queues), self._queue_gauges(now_us)),
             streams=stored.backlogs,
+            overflows={bound.value: self.local.waiting.dropped[bound] for bound in Overflow},
             misrouted=dict(self.view.policy.dropped),
             table=TableGauges(len(self.table), self.table.version),
         )

@@ -168,7 +168,7 @@ class Broker:
         self._at(now_us)
         missed_us = self._guard.resume(now_us)
         if missed_us:
-            self.parts.view.database.postpone_ageing(missed_us, now_us)
+            self.parts.view.database.wake(now_us, missed_us)
 
     def wake(self, now_us: int) -> None:
         """Do what is due; the host calls this at `deadline_us`."""
@@ -275,7 +275,8 @@ class Broker:
         self.now_us = self.parts.data_path.now_us = now_us
         if missed_us > 0:
             self._guard.listen_from(now_us, missed_us)
-            self.parts.view.database.postpone_ageing(missed_us, now_us)
+            if self._guard.is_listening:  # else `resume` counts all of it
+                self.parts.view.database.wake(now_us, missed_us)
 
     # ---- results of the parts
 

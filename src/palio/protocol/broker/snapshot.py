@@ -130,6 +130,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     queues: QueuesSnapshot = QueuesSnapshot()
     streams: dict[str, int] = {}
     """Durable messages that wait, by the broker they go to."""
+    overflows: dict[str, int] = {}
+    """Live messages that waited for clients and were dropped, by the bound that was reached."""
     misrouted: dict[str, int] = {}
     """Live messages that the routing policy dropped, by the reason."""
     table: TableGauges = TableGauges()

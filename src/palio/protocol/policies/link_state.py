@@ -224,8 +224,12 @@ class LinkStateDatabase(BrokerRecords):
         state = LinkState(broker, record.epoch, number, 0, (), is_faded=True)
         return state, self._apply(state, {}, now_us).removed
 
-    def wake(self, now_us: int) -> None:
-        """Age the records that were not refreshed for too long."""
+    def wake(self, now_us: int, missed_us: int = 0) -> None:
+        """Age the records that were not refreshed for too long. `missed_us`: this broker has not
+        listened for so long until now, and no record ages because of that."""
+        if missed_us:
+            for record in self._records.values():
+                record.heard_us = min(now_us, record.heard_us + missed_us)
         if self._next_age_us is None or now_us < self._next_age_us:
             return
         self._next_age_us = None
@@ -240,11 +244,6 @@ class LinkStateDatabase(BrokerRecords):
             record.wanted, record.filters = {}, {}
             self._tell_followers(broker, gone)
             self._on_links_changed()
-
-    def postpone_ageing(self, missed_us: int, now_us: int) -> None:
-        """This broker has not listened for so long until now: no record ages because of that."""
-        for record in self._records.values():
-            record.heard_us = min(now_us, record.heard_us + missed_us)
 
     @property
     def deadline_us(self) -> int:
