@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import signal
 import socket
@@ -141,3 +142,35 @@ def test_addresses_can_be_replaced(tmp_path: Path) -> None:
     made.folder = tmp_path
     assert 'address = "127.0.0.1:1"' in made._configuration.toml("b1")
     assert "address" not in made._configuration.toml("b2")
+
+
+@pytest.mark.slow
+def test_settings_and_variables_of_single_brokers(tmp_path: Path) -> None:
+    def denied() -> bool:
+        try:
+            asyncio.run(connected(cluster.url("b2")))
+        except palio.errors.RefusedByBroker:
+            return True
+        return False
+
+    async def connected(url: str) -> None:
+        async with palio.connect(url, token="t"):
+            pass
+
+    cluster = local_cluster(2, "line", data=tmp_path)
+    cluster.own_settings["b2"] = {"times": {"keepalive": "2 s"}}
+    cluster.variables["b2"] = {"CHAOS_CLOCK": "/nowhere"}
+    with cluster:
+        assert "keepalive" not in (tmp_path / "b1.toml").read_text()
+        assert 'keepalive = "2 s"' in (tmp_path / "b2.toml").read_text()
+        environment = Path(f"/proc/{cluster.process_id('b2')}/environ")
+        if environment.exists():  # Linux
+            assert b"CHAOS_CLOCK=/nowhere" in environment.read_bytes()
+        assert denied()
+        hashed = hashlib.sha256(b"t").hexdigest()
+        cluster.own_settings["b2"] = {"identities.ann": {"token_sha256": hashed}}
+        cluster.reload("b2")
+        until = time.monotonic() + PATIENCE_S
+        while denied():
+            assert time.monotonic() < until
+            time.sleep(0.05)
