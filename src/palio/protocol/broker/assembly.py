@@ -43,7 +43,7 @@ from palio.protocol.broker.snapshot import (
 )
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.broker.text_budget import TextBudget
-from palio.protocol.broker.waiting import WaitingMessages
+from palio.protocol.broker.waiting import Overflow, WaitingMessages
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.storage import DamagedStore, Store
 from palio.protocol.interfaces import kind_of
