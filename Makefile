@@ -16,7 +16,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test slow check bench chaos soak cluster fuzz fuzz-night simulate lab lock clean FORCE
+.PHONY: help setup demo test slow check bench chaos soak attack cluster fuzz fuzz-night simulate lab lock clean FORCE
 
 help: ## Show this table
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -28,7 +28,7 @@ demo: $(WARM) ## See it work
 	@$(BIN)/palio demo
 
 test: $(WARM) ## Run the tests (a few minutes)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not slow and not fuzz and not cluster and not chaos"
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not slow and not fuzz and not cluster and not chaos and not attack"
 
 slow: $(WARM) ## Run the tests that take minutes
 	@$(BIN)/python -m pytest -q -m slow
@@ -54,7 +54,12 @@ chaos: $(WARM) ## Kill, freeze and cut off brokers under load; nothing may be lo
 
 SOAK_MINUTES ?= 60
 soak: $(WARM) ## Keep two brokers at half of their load for an hour; memory and latency must stay flat
-	@$(BIN)/python -m palio.lab.soak --minutes $(SOAK_MINUTES) --out build/soak --picture docs/guides/soak.png
+	@$(BIN)/python -m palio.lab.soak --minutes $(SOAK_MINUTES) --out build/soak --picture build/soak/soak.png
+
+# One of them: make attack ATTACK=quench_storm; ATTACK_LOG=1 shows the warnings of the brokers.
+ATTACK ?=
+attack: $(WARM) ## Attack real brokers from outside, and print how long each held the event loop (ten minutes)
+	@$(BIN)/python -m pytest -q -s -m attack -k "$(ATTACK)" tests/attack
 
 cluster: $(WARM) ## Test on a Spark cluster of a master and two workers here, and on Spark Connect
 	@$(BIN)/python -m pytest -q -m cluster tests/spark

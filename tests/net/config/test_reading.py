@@ -128,6 +128,8 @@ def test_values_mean_what_they_say(tmp_path: Path) -> None:
         subscribe = "desk = 7"
         admin = true
         [limits]
+        predicates = "1 MiB"
+        advertisements = 7
         body = "1.5 MiB"
         header = "128 KiB"
         connections = 100
@@ -170,6 +172,8 @@ def test_values_mean_what_they_say(tmp_path: Path) -> None:
     assert settings.waiting == WaitingBounds(8 * mib, 9 * mib, 10 * mib, 11 * mib, 12 * mib)
     assert settings.connections == ConnectionBounds(100, 80, 7, 3_000_000, 7_000_000, 32 * mib)
     assert (config.limits.unsent_bytes, config.limits.closing) == (65 * mib, 7)
+    assert settings.subscriptions.predicates_bytes_max == 1 << 20
+    assert settings.subscriptions.advertisements_max == 7
     assert (settings.keepalive_us, config.times.dial_us_max) == (500_000, 120_000_000)
     assert (settings.full, settings.bounds.retention_us) == (Full.DROP, 172_800_000_000)
 
@@ -208,6 +212,10 @@ MISTAKES = {
     LOCAL + '[limits]\nbody = "4 MB"': r"it must be a size: .* in B, KiB, MiB.*; not '4 MB'",
     LOCAL + "[limits]\nbody = -1": r"body: it must be a size",
     LOCAL + '[limits]\nbody = "5 GiB"': r"all parts together must be smaller than 4 GiB",
+    LOCAL + '[limits]\ncontrol = "1000 KiB"': r"control: brokers and clients send up to 1 MiB",
+    LOCAL + '[limits]\npredicate = "513 KiB"': r"predicate: other brokers take 512 KiB at most",
+    LOCAL + "[limits]\nfilters = 70000": r"filters: other brokers take 65,536 at most",
+    LOCAL + "[limits]\nadvertisements = 0": r"0 is too small; it must be at least 1",
     LOCAL + "[limits]\nstuck = 5": r"stuck: it must be at least `link` and a whole frame",
     LOCAL + "[limits]\nunsent = 5": r"unsent: it is for all connections, so it must not be smaller",
     LOCAL + "[limits]\nunfinished = 5": r"unfinished: it must be at least a whole frame",

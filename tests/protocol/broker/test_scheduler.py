@@ -59,8 +59,8 @@ class Host:
     def send(self, link: int, *control: object) -> None:
         self.core.receive(link, b"".join(map(control_frame, control)), NOW)  # type: ignore[arg-type]
 
-    def publish(self, link: int, number: int) -> None:
-        frame = message_frame(PublishHeader(number, 0, False), b'{"x": 5}', b"")
+    def publish(self, link: int, number: int, *, durable: bool = False) -> None:
+        frame = message_frame(PublishHeader(number, 0, durable), b'{"x": 5}', b"")
         self.core.receive(link, frame, NOW)
 
     def turn(self) -> bool:
@@ -155,6 +155,31 @@ def test_many_subscriptions_leave_in_slices() -> None:
     host.run()
     assert host.turns > 3
     assert len(host.core.parts.table) == 0
+
+
+def test_many_durable_consumers_leave_in_slices_and_may_come_back_meanwhile() -> None:
+    """Who comes back before its turn to leave gets what waits, once and in order."""
+    host = Host()
+    host.client(1)
+    host.client(3)
+    requests = [SubscribeRequest(i, f"x >= {i}", durable=f"d{i}") for i in range(1, 501)]
+    host.send(1, *requests)
+    host.run()
+    host.turns = 0
+    host.core.close(1, NOW)
+    for number in (1, 2):
+        host.publish(3, number, durable=True)
+    host.client(2)
+    host.send(2, *(requests[i] for i in (0, 4, 499)))
+    host.run()
+    assert host.turns > 3
+    got = [one for one in host.heard[2] if isinstance(one, MessageFrame)]
+    assert sorted((one.header.subscriptions, one.header.number) for one in got) == [  # type: ignore[union-attr]
+        ((1,), 1), ((1,), 2), ((5,), 1), ((5,), 2),
+    ]  # fmt: skip
+    kinds = [type(one).__name__ for one in host.core.parts.table._filters]
+    assert kinds.count("DurableSubscription") == 500
+    assert kinds.count("DurableConsumers") == 3
 
 
 def test_bounds_of_a_predicate_are_sentences() -> None:

@@ -301,3 +301,20 @@ def test_schemes_have_no_packets_between_routers(name: str) -> None:
     assert policy.on_neighbour("b02", True) == policy.on_neighbour("b02", False) == []
     with pytest.raises(RoutingError, match="one routing policy"):
         policy.on_packet("b02", Subscribe(parse("x > 1").filters[0]))
+
+
+def test_very_many_receivers_of_drp_are_split_over_several_headers() -> None:
+    names = [f"{i:03}" + "\U0001f4ee" * 197 for i in range(200)]
+    policy = make_policy("DRP", "me")
+    policy.on_topology(Topology.from_edges([("me", "hub"), *(("hub", name) for name in names)]))
+    hops = policy.next_hops(b"", names, None)
+    assert hops is not None
+    assert {hop for hop, _ in hops} == {"hub"}
+    routes = [msgspec.msgpack.decode(route) for _, route in hops]
+    assert [name for _, some in routes for name in some] == names
+    assert len(routes) > 1
+    assert max(len(route) for _, route in hops) <= 34 << 10
+    hub = make_policy("DRP", "hub")
+    hub.on_topology(Topology.from_edges([("me", "hub"), *(("hub", name) for name in names)]))
+    further = [hop for _, route in hops for hop, _ in hub.next_hops(route, (), "me") or ()]
+    assert sorted(further) == names

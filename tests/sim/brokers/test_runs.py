@@ -10,9 +10,21 @@ import sys
 import pytest
 
 from palio.errors import PalioError
-from palio.protocol.broker import broker, data_path, interests, local, scheduler, subscriptions
+from palio.protocol.broker import (
+    broker,
+    data_path,
+    flooding,
+    interests,
+    local,
+    neighbour_messages,
+    network_view,
+    remote_durable,
+    scheduler,
+    subscriptions,
+)
 from palio.protocol.broker.settings import ROUTINGS
-from palio.protocol.wire import batch, encode, frames
+from palio.protocol.policies import drp, link_state
+from palio.protocol.wire import batch, encode, frames, parts
 from palio.routing import interest_buckets, interest_table
 from palio.sim.brokers.drawing import FAULTS, BrokerSettings, draw
 from palio.sim.brokers.runs import BROKERS, judge, judge_all
@@ -52,6 +64,23 @@ def test_brokers_with_tiny_budgets(routing: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(subscriptions, "FILTERS_AT_ONCE", 1)
     monkeypatch.setattr(subscriptions, "_SMALL_TEXT", 0)
     monkeypatch.setattr(subscriptions, "_REMOVED_AT_ONCE", 1)
+    settings = BrokerSettings(5, operations=60, faults=FAULTS, routing=routing)
+    for seed in range(SEEDS):
+        verdict = judge(settings, seed)
+        assert verdict.kind is None, f"seed {seed}: {verdict.text}"
+
+
+@pytest.mark.parametrize("routing", ROUTINGS)
+def test_brokers_with_tiny_parts(routing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All link states, packets and routes go in parts, and are applied in slices of one."""
+    monkeypatch.setattr(parts, "PART_BYTES", 120)
+    monkeypatch.setattr(flooding, "SMALL_TEXTS", 0)
+    monkeypatch.setattr(link_state, "SMALL_RECORD", 0)
+    monkeypatch.setattr(network_view, "FILTERS_AT_ONCE", 1)
+    monkeypatch.setattr(neighbour_messages, "SMALL_PACKET", 20)
+    monkeypatch.setattr(remote_durable, "AT_ONCE", 1)
+    monkeypatch.setattr(remote_durable, "FILTERS_AT_ONCE", 1)
+    monkeypatch.setattr(drp, "RECEIVERS_BYTES_MAX", 8)
     settings = BrokerSettings(5, operations=60, faults=FAULTS, routing=routing)
     for seed in range(SEEDS):
         verdict = judge(settings, seed)

@@ -1,4 +1,4 @@
-"""`python -m palio.lab.soak --minutes 60 --out build/soak --picture docs/guides/soak.png`."""
+"""`python -m palio.lab.soak --minutes 60 --out build/soak --picture build/soak/soak.png`."""
 
 from __future__ import annotations
 
