@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from palio.errors import InvalidFile, PalioError
+from palio.protocol.broker import scheduler as turns
 from palio.protocol.broker.access import Access
 from palio.protocol.broker.assembly import assemble
 from palio.protocol.broker.durable import Consumer
@@ -29,14 +30,7 @@ from palio.protocol.broker.handshakes import Handshakes
 from palio.protocol.broker.link_guard import LinkGuard
 from palio.protocol.broker.links import Link, close_code
 from palio.protocol.broker.router_news import send_news
-from palio.protocol.broker.scheduler import (
-    COSTS,
-    SMALL_COST,
-    TURN_UNITS,
-    Item,
-    Slices,
-    TurnScheduler,
-)
+from palio.protocol.broker.scheduler import Item, Slices, TurnScheduler
 from palio.protocol.broker.settings import Settings
 from palio.protocol.broker.snapshot import Snapshot
 from palio.protocol.broker.table_upkeep import TableUpkeep
@@ -120,12 +114,12 @@ class Broker:
         try:
             for item in found.reader.feed(data):
                 kind = type(item)
-                if link in scheduler.backlogs or kind in COSTS:
+                if link in scheduler.backlogs or kind in turns.COSTS:
                     scheduler.take(found, item)
                 elif kind is MessageBatch or kind is MessageFrame:
                     self._take_messages(found, item)  # type: ignore[arg-type]
                 elif scheduler.budget > 0 or not (found.publisher or found.neighbour):
-                    scheduler.budget -= SMALL_COST
+                    scheduler.budget -= turns.SMALL_COST
                     self._process(found, item)
                 else:
                     scheduler.take(found, item)
@@ -239,7 +233,7 @@ class Broker:
                 parts.data_path.sealed(commit)
         effects = self._output.take(commit)
         scheduler = self._scheduler
-        scheduler.budget = TURN_UNITS
+        scheduler.budget = turns.TURN_UNITS
         if scheduler.turn or scheduler.jobs or scheduler.reading or scheduler.requests:
             scheduler.add_to(effects)
         if parts.local.sent:

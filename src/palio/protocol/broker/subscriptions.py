@@ -13,20 +13,19 @@ from collections.abc import Hashable, Iterator
 from functools import partial
 from typing import cast
 
-from palio.errors import LimitExceeded, PalioError
-from palio.model.language import parse
-from palio.model.predicate import Predicate
-from palio.protocol.broker.access import Identity, check_subscribe, check_watch
+from palio.errors import PalioError
+from palio.protocol.broker.access import Identity
 from palio.protocol.broker.client_subscription import CONGESTED, ClientSubscription
 from palio.protocol.broker.durable import Consumer, HomeSubscriptions, check_subscription_name
 from palio.protocol.broker.effects import BackgroundJob, CommittedAct, Output
 from palio.protocol.broker.groups import LiveGroups
-from palio.protocol.broker.interests import FILTERS_AT_ONCE, Interests
+from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.numbered_rows import NumberedRows
 from palio.protocol.broker.purging import purged
 from palio.protocol.broker.scheduler import Slices, in_slices
 from palio.protocol.broker.settings import SubscriptionBounds
+from palio.protocol.broker.subscription_checks import denied, parse_small, permitted, watchable
 from palio.protocol.broker.text_budget import TextBudget, sendable_bytes
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.outgoing import QueueEnded
@@ -49,16 +48,12 @@ from palio.protocol.wire.control import (
 from palio.protocol.wire.parts import cut
 from palio.protocol.wire.queue_control import ForgetDurable
 from palio.protocol.wire.refusals import RequestRefused
-from palio.routing.patterns.language import parse as parse_pattern
-from palio.routing.patterns.pattern import Part, Pattern, leaves
 
 CREDIT_MAX = 1 << 30
 _REMOVED_AT_ONCE = 32
 """Subscriptions: a slice of a departure."""
 _CHECKED_AT_ONCE = 64
 """Subscriptions whose grants are checked by one job."""
-_SMALL_TEXT = 1024
-"""Characters of a predicate that is parsed at once, if it has few filters; others are a job."""
 
 
 class ClientSubscriptions:
@@ -153,10 +148,10 @@ class ClientSubscriptions:
             yield from self._watch(one, request)
             return
         self._bounds.check_text(request.predicate)
-        one.predicate = _parse_small(request.predicate) if identity.subscribes_anything else None
+        one.predicate = parse_small(request.predicate) if identity.subscribes_anything else None
         if one.predicate is None:
             job = BackgroundJob(
-                lambda: _permitted(request.predicate, identity, self._bounds.filters_max)
+                lambda: permitted(request.predicate, identity, self._bounds.filters_max)
             )
             yield job
             one.predicate, one.bytes = job.result()
@@ -175,7 +170,7 @@ class ClientSubscriptions:
         credit, ends = positive(request.credit), _live_full(request.full) is Full.END
         self._bounds.check_text(request.pattern, "the pattern")
         job = BackgroundJob(
-            lambda: _watchable(request.pattern, one.identity, self._bounds.filters_max)
+            lambda: watchable(request.pattern, one.identity, self._bounds.filters_max)
         )
         yield job
         one.pattern, one.bytes = job.result()
@@ -285,7 +280,7 @@ class ClientSubscriptions:
         if identity.subscribes_anything:
             return
         for part in in_slices(own, _CHECKED_AT_ONCE):
-            job = BackgroundJob(partial(_denied, identity, part))
+            job = BackgroundJob(partial(denied, identity, part))
             yield job
             for one, reason in zip(part, job.result(), strict=True):
                 is_there = self._clients.get(link, {}).get(one.id) is one
@@ -357,50 +352,6 @@ def _live_full(word: str) -> Full:
             remedy="give the subscription a durable name if no message may be lost",
         )
     return full
-
-
-def _parse_small(text: str) -> Predicate | None:
-    """A predicate that is parsed quickly; None: it is not."""
-    if len(text) > _SMALL_TEXT:
-        return None
-    try:
-        return parse(text, limit=FILTERS_AT_ONCE)
-    except LimitExceeded:
-        return None
-
-
-def _permitted(text: str, identity: Identity, filters_max: int) -> tuple[Predicate, int]:
-    predicate = parse(text, limit=filters_max)
-    size = sendable_bytes(predicate.filters)
-    check_subscribe(identity, predicate)
-    return predicate, size
-
-
-def _watchable(text: str, identity: Identity, filters_max: int) -> tuple[Pattern, int]:
-    pattern = parse_pattern(text)
-    filters = [f for leaf in leaves(pattern.node) if isinstance(leaf, Part) for f in leaf.predicate]
-    if len(filters) > filters_max:
-        raise LimitExceeded(
-            f"the pattern has {len(filters):,} filters in its parts; this broker takes {filters_max:,}"
-        )
-    size = sendable_bytes(filters)
-    check_watch(identity, pattern)
-    return pattern, size
-
-
-def _denied(identity: Identity, subscriptions: list[ClientSubscription]) -> list[str]:
-    """Why the grants do not cover each of these; empty: they do."""
-    reasons = []
-    for one in subscriptions:
-        reasons.append("")
-        try:
-            if one.pattern is not None:
-                check_watch(identity, one.pattern)
-            elif one.predicate is not None:
-                check_subscribe(identity, one.predicate)
-        except PalioError as error:
-            reasons[-1] = str(error)
-    return reasons
 
 
 def positive(count: int) -> int:

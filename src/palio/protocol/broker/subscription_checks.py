@@ -1,0 +1,63 @@
+"""Parses what clients subscribe to, and checks it against their grants and the bounds.
+
+These take long for large texts: the host runs them as jobs, in another thread.
+"""
+
+from __future__ import annotations
+
+from palio.errors import LimitExceeded, PalioError
+from palio.model.language import parse
+from palio.model.predicate import Predicate
+from palio.protocol.broker.access import Identity, check_subscribe, check_watch
+from palio.protocol.broker.client_subscription import ClientSubscription
+from palio.protocol.broker.interests import FILTERS_AT_ONCE
+from palio.protocol.broker.text_budget import sendable_bytes
+from palio.routing.patterns.language import parse as parse_pattern
+from palio.routing.patterns.pattern import Part, Pattern, leaves
+
+_SMALL_TEXT = 1024
+"""Characters of a predicate that is parsed at once, if it has few filters; others are a job."""
+
+
+def parse_small(text: str) -> Predicate | None:
+    """A predicate that is parsed quickly; None: it is not."""
+    if len(text) > _SMALL_TEXT:
+        return None
+    try:
+        return parse(text, limit=FILTERS_AT_ONCE)
+    except LimitExceeded:
+        return None
+
+
+def permitted(text: str, identity: Identity, filters_max: int) -> tuple[Predicate, int]:
+    predicate = parse(text, limit=filters_max)
+    size = sendable_bytes(predicate.filters)
+    check_subscribe(identity, predicate)
+    return predicate, size
+
+
+def watchable(text: str, identity: Identity, filters_max: int) -> tuple[Pattern, int]:
+    pattern = parse_pattern(text)
+    filters = [f for leaf in leaves(pattern.node) if isinstance(leaf, Part) for f in leaf.predicate]
+    if len(filters) > filters_max:
+        raise LimitExceeded(
+            f"the pattern has {len(filters):,} filters in its parts; this broker takes {filters_max:,}"
+        )
+    size = sendable_bytes(filters)
+    check_watch(identity, pattern)
+    return pattern, size
+
+
+def denied(identity: Identity, subscriptions: list[ClientSubscription]) -> list[str]:
+    """Why the grants do not cover each of these; empty: they do."""
+    reasons = []
+    for one in subscriptions:
+        reasons.append("")
+        try:
+            if one.pattern is not None:
+                check_watch(identity, one.pattern)
+            elif one.predicate is not None:
+                check_subscribe(identity, one.predicate)
+        except PalioError as error:
+            reasons[-1] = str(error)
+    return reasons
