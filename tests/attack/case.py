@@ -17,8 +17,6 @@ class Case:
     tried: str
     attack: Attack
     brokers: int
-    fixed_elsewhere: str
-    """Why it may fail for now; empty: it must not."""
     only_full: bool
     """There is no short version: it is about time or memory only."""
 
@@ -26,13 +24,11 @@ class Case:
 CASES: list[Case] = []
 
 
-def case(
-    tried: str, *, brokers: int = 1, fixed_elsewhere: str = "", only_full: bool = False
-) -> Callable[[Attack], Attack]:
+def case(tried: str, *, brokers: int = 1, only_full: bool = False) -> Callable[[Attack], Attack]:
     """Adds an attack to the list; `tried` says what it does."""
 
     def add(attack: Attack) -> Attack:
-        CASES.append(Case(attack.__name__, tried, attack, brokers, fixed_elsewhere, only_full))
+        CASES.append(Case(attack.__name__, tried, attack, brokers, only_full))
         return attack
 
     return add

@@ -60,7 +60,6 @@ async def long_durable_names(arena: Arena) -> str:
 
 @case(
     "two clients with one identity and one name, 200 durable messages each",
-    fixed_elsewhere="messages of a client that was replaced are lost",
 )
 async def one_name_twice(arena: Arena) -> str:
     count = arena.count(20, 200)

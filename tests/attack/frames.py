@@ -193,7 +193,6 @@ async def connection_churn(arena: Arena) -> str:
 
 @case(
     "40 connections with 15 MiB of a frame that never ends",
-    fixed_elsewhere="bytes of unfinished frames are not bounded together yet",
 )
 async def half_frames(arena: Arena) -> str:
     before, count = arena.memory(), arena.count(5, 40)
@@ -214,7 +213,6 @@ async def half_frames(arena: Arena) -> str:
 
 @case(
     "a Hello of one byte a second, a Ping before Hello, and 60 idle strangers",
-    fixed_elsewhere="there is no deadline for Hello yet",
     only_full=True,
 )
 async def strangers_who_stay(arena: Arena) -> str:

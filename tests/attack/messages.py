@@ -102,7 +102,6 @@ async def hostile_attributes(arena: Arena) -> str:
 
 @case(
     "100 live messages of 4 MiB to 4 subscriptions that do not take them",
-    fixed_elsewhere="bytes that wait are not bounded yet",
 )
 async def large_messages_for_the_slow(arena: Arena) -> str:
     count, size = arena.count(8, 100), (4 << 20) - 1000
@@ -142,7 +141,6 @@ async def deliveries_that_are_not_read(arena: Arena) -> str:
 
 @case(
     "patterns watched while publishers' clocks say 2^63-1 and 0",
-    fixed_elsewhere="the times of publishers are not bounded yet",
 )
 async def publishers_clocks(arena: Arena) -> str:
     async with await Attacker.at(arena.endpoint()) as eve:

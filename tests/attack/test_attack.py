@@ -32,17 +32,7 @@ LIMIT_S = 300.0
 
 
 def parameters(*, full: bool) -> list[object]:
-    return [
-        pytest.param(
-            case,
-            id=case.name,
-            marks=[pytest.mark.xfail(strict=False, reason=case.fixed_elsewhere)]
-            if case.fixed_elsewhere
-            else [],
-        )
-        for case in CASES
-        if full or not case.only_full
-    ]
+    return [pytest.param(case, id=case.name) for case in CASES if full or not case.only_full]
 
 
 async def attacked(case: Case, arena: Arena) -> tuple[str, list[Holds]]:
