@@ -1,7 +1,7 @@
 """Attacks on real brokers from outside. The broker lives, and others are served meanwhile.
 
 `make attack` runs each against brokers of its own and prints a line for it: what was tried, what
-held, and how long the event loop was held at most. `make test` runs a short version of each against
+held, and how long the event loop was held at most. `make slow` runs a short version of each against
 one broker, and looks at no time.
 """
 
@@ -84,6 +84,7 @@ def arenas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, Arena
         arena.close()
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("brokers")
 @pytest.mark.parametrize("case", parameters(full=False))
 def test_a_broker_withstands_a_short_attack(

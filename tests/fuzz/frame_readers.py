@@ -80,7 +80,7 @@ def _plain(item: object) -> list[object]:
     if not isinstance(item, MessageBatch):
         return [item]
     if not item.names:
-        item.sign("")
+        item.sign("", 2**63 - 1)
         return [(PublishHeader, e.number, e.time, item.durable, e.attributes, e.body) for e in item]
     return [
         (ForwardHeader, e.route, e.publisher, e.number, e.time, item.durable, e.attributes, e.body)

@@ -79,8 +79,8 @@ class ReadingExchange(Exchange):
         super()._carry(name, link, data)
 
 
-def long_name(letter: str, unit: str) -> str:
-    return letter + unit * 199
+def long_name(first: str, unit: str) -> str:
+    return first + unit * 199
 
 
 names = st.sampled_from(["x", "é", "\U0001f4ee"])
@@ -165,7 +165,7 @@ def test_every_frame_is_taken_by_its_receiver(
 ) -> None:
     with small():
         exchange = ReadingExchange(defers)
-        line = [long_name(letter, unit) for letter in "abcd"]
+        line = [long_name(first, unit) for first in "abcd"]
         for i, name in enumerate(line):
             around = [*line[max(0, i - 1) : i], *line[i + 1 : i + 2]]
             bounds = SubscriptionBounds(text_bytes_max=parts.TEXT_BYTES_MAX, filters_max=64)

@@ -72,7 +72,7 @@ class Scene:
 
     @property
     def unfinished(self) -> int:
-        return self.broker.snapshot().waiting.unfinished_bytes
+        return self.broker.snapshot().memory.unfinished_bytes
 
 
 def begun(size: int, sent: int) -> bytes:
@@ -126,7 +126,7 @@ def test_the_oldest_stranger_gives_way_and_a_valid_client_gets_in() -> None:
     assert set(scene.closed.values()) == {CloseCode.DISPLACED}
     assert list(scene.closed) == list(range(1, 11))
     snapshot = scene.broker.snapshot()
-    assert (snapshot.clients, snapshot.waiting.strangers, snapshot.links) == (10, 50, 60)
+    assert (snapshot.clients, snapshot.strangers, snapshot.links) == (10, 50, 60)
 
 
 def test_clients_have_their_own_bound_and_so_has_an_identity() -> None:

@@ -19,12 +19,12 @@ def test_live_messages_that_wait_for_a_neighbour_drop_the_oldest() -> None:
     for x in range(10):
         bob.publish({"x": x}, BODY, durable=False)
         exchange.run()
-        assert origin.snapshot().waiting.neighbour_bytes <= 350_000
+        assert origin.snapshot().memory.neighbour_waiting_bytes <= 350_000
     origin.congest(link.number, False, exchange.now_us)
     exchange.run()
     assert ann.got(id) == [{"x": x} for x in (7, 8, 9)]
     snapshot = origin.snapshot()
-    assert (snapshot.live.dropped, snapshot.waiting.neighbour_bytes) == (7, 0)
+    assert (snapshot.live.dropped, snapshot.memory.neighbour_waiting_bytes) == (7, 0)
 
 
 def test_carried_messages_that_do_not_fit_are_refused_and_resent() -> None:
@@ -38,9 +38,9 @@ def test_carried_messages_that_do_not_fit_are_refused_and_resent() -> None:
     for x in range(10):
         bob.publish({"x": x}, BODY)
         exchange.run()
-        assert origin.snapshot().waiting.neighbour_bytes <= 2 * 350_000
+        assert origin.snapshot().memory.neighbour_waiting_bytes <= 2 * 350_000
     assert origin.snapshot().live.carry_refused > 0
     origin.congest(link.number, False, exchange.now_us)
     exchange.advance(10_000_000)
     assert ann.got(id) == [{"x": x} for x in range(10)]
-    assert origin.snapshot().waiting.neighbour_bytes == 0
+    assert origin.snapshot().memory.neighbour_waiting_bytes == 0

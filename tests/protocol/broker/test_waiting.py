@@ -165,8 +165,8 @@ def test_large_messages_for_slow_clients_of_a_broker() -> None:
         exchange.run()
         assert broker.snapshot().memory.waiting_bytes <= 800_000
     snapshot = broker.snapshot()
-    assert snapshot.waiting.overflows["bytes"] == 4 * 36
-    assert snapshot.live.delivery_dropped == sum(snapshot.waiting.overflows.values())
+    assert snapshot.overflows["bytes"] == 4 * 36
+    assert snapshot.live.delivery_dropped == sum(snapshot.overflows.values())
     for client in slow:
         broker.congest(client.link, False, exchange.now_us)
     exchange.run()

@@ -99,9 +99,9 @@ def test_tags_are_part_of_the_protocol_whatever_the_classes_are_called() -> None
 
 def test_codes_are_part_of_the_protocol() -> None:
     assert [*CloseCode] == [
-        "protocol", "denied", "version", "replaced", "silent", "overload", "stopping", "failed",
-        "store_full", "store_unreachable", "lease_expired", "moved", "too_many_connections",
-        "remote",
+        "protocol", "denied", "version", "replaced", "silent", "handshake_timeout", "displaced",
+        "frame_timeout", "overload", "stopping", "failed", "store_full", "store_unreachable",
+        "lease_expired", "moved", "too_many_connections", "remote",
     ]  # fmt: skip
     assert [*EndCode] == ["full", "denied", "taken_over", "forgotten", "operator", "moved"]
     assert [*SubscriptionKind] == ["live", "shared", "pattern", "durable"]

@@ -15,8 +15,8 @@ from palio.protocol.broker.access import Forbidden
 from palio.protocol.broker.effects import Close, Output
 from palio.protocol.client.subscription_state import ACKNOWLEDGED_MAX
 from palio.protocol.policies.state_parts import state_parts
-from palio.protocol.wire import control, parts
-from palio.protocol.wire.codes import CloseCode, EndCode
+from palio.protocol.wire import control, parts, queue_control
+from palio.protocol.wire.codes import CloseCode, EndCode, Full, SubscriptionKind
 from palio.protocol.wire.control import (
     ControlMessage,
     Durable,
@@ -94,6 +94,8 @@ def explanation() -> list[ControlMessage]:
 
 
 # What a sender makes at most, of each type. Requests are what `check_request` lets through.
+QUEUE = f"{NAME}/{DURABLE}"
+
 WORST: dict[Any, Any] = {
     control.Ping: lambda: [control.Ping(N)],
     control.Pong: lambda: [control.Pong(N)],
@@ -113,6 +115,38 @@ WORST: dict[Any, Any] = {
     control.Explain: lambda: [control.Explain(N, "x" * explain.ATTRIBUTES_BYTES_MAX, DURABLE)],
     control.Show: lambda: [control.Show(N)],
     control.Forget: lambda: [control.Forget(N, NAME)],
+    queue_control.ListQueues: lambda: [queue_control.ListQueues(N, N, QUEUE)],
+    queue_control.ListSubscriptions: lambda: [queue_control.ListSubscriptions(N, N)],
+    queue_control.PauseQueue: lambda: [queue_control.PauseQueue(N, QUEUE, True)],
+    queue_control.PurgeQueue: lambda: [queue_control.PurgeQueue(N, QUEUE)],
+    queue_control.EndQueue: lambda: [queue_control.EndQueue(N, QUEUE)],
+    queue_control.MoveQueue: lambda: [queue_control.MoveQueue(N, QUEUE, NAME)],
+    queue_control.ForgetDurable: lambda: [queue_control.ForgetDurable(N, DURABLE)],
+    queue_control.Purged: lambda: [queue_control.Purged(N, N)],
+    queue_control.QueuesListed: lambda: [
+        queue_control.QueuesListed(
+            N,
+            tuple(
+                queue_control.QueueRow(
+                    QUEUE, NAME, "x" * 2000, N, N, N, N, Full.BLOCK, True, DURABLE
+                )
+                for _ in range(100)
+            ),
+            N,
+        )
+    ],
+    queue_control.SubscriptionsListed: lambda: [
+        queue_control.SubscriptionsListed(
+            N,
+            tuple(
+                queue_control.SubscriptionRow(
+                    NAME, NAME, N, SubscriptionKind.DURABLE, "x" * 2000, N, N, QUEUE, DURABLE, True
+                )
+                for _ in range(100)
+            ),
+            N,
+        )
+    ],
     control.Subscribed: lambda: [control.Subscribed(N, N, N, N)],
     control.Unsubscribed: lambda: [control.Unsubscribed(N)],
     control.SubscriptionEnded: lambda: [control.SubscriptionEnded(N, reason(), EndCode.FULL)],

@@ -25,9 +25,11 @@ from palio.protocol.wire.control import (
     AdvertiseRequest,
     ControlMessage,
     Explain,
+    Forget,
     LinkStates,
     Quench,
     RouterPacket,
+    Show,
     SubscribeRequest,
     UnadvertiseRequest,
     UnsubscribeRequest,
@@ -75,7 +77,7 @@ def in_slices(parts: list[T], size: int) -> list[list[T]]:
 
 COSTS: Final[dict[Any, int]] = {
     SubscribeRequest: 4, UnsubscribeRequest: 4, AdvertiseRequest: 4, UnadvertiseRequest: 4,
-    Explain: 8, Quench: 4, RouterPacket: 4, LinkStates: 4, ForgetDurable: 8,
+    Explain: 8, Show: 8, Forget: 8, Quench: 4, RouterPacket: 4, LinkStates: 4, ForgetDurable: 8,
     ListQueues: 20, ListSubscriptions: 40, PauseQueue: 4, PurgeQueue: 4, EndQueue: 4, MoveQueue: 4,
 }  # fmt: skip
 """Of control messages that take long, in units."""
