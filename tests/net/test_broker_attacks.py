@@ -91,7 +91,7 @@ class Attack:
         return peers
 
     async def begin_frames(self) -> list[Peer]:
-        peers = [await self.client(f"half-{i}") for i in range(40)]
+        peers = [await self.client(f"half-{i}") for i in range(35)]
         for peer in peers:
             peer.writer.write(struct.pack("<IB", 4 * MIB, 0) + bytes(4 * MIB - 100))
             await asyncio.sleep(0)

@@ -23,7 +23,7 @@ from palio.sim.kernel.plans import NetworkVerb
 from palio.sim.kernel.shrinking import shrunk
 
 SEEDS_MAX = 40
-OPERATIONS_MAX = 10
+OPERATIONS_MAX = 20
 CRASHES = ("crash",) * 3
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from palio.errors import PalioError
 from palio.protocol.broker import (
-    broker,
     data_path,
     flooding,
     interests,
@@ -20,6 +19,7 @@ from palio.protocol.broker import (
     network_view,
     remote_durable,
     scheduler,
+    subscription_checks,
     subscriptions,
 )
 from palio.protocol.broker.settings import ROUTINGS
@@ -59,10 +59,9 @@ def test_no_check_fails(routing: str) -> None:
 def test_brokers_with_tiny_budgets(routing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All requests are jobs or go in slices, and all that brokers promise holds."""
     monkeypatch.setattr(scheduler, "TURN_UNITS", 1)
-    monkeypatch.setattr(broker, "TURN_UNITS", 1)
     monkeypatch.setattr(interests, "FILTERS_AT_ONCE", 1)
-    monkeypatch.setattr(subscriptions, "FILTERS_AT_ONCE", 1)
-    monkeypatch.setattr(subscriptions, "_SMALL_TEXT", 0)
+    monkeypatch.setattr(subscription_checks, "FILTERS_AT_ONCE", 1)
+    monkeypatch.setattr(subscription_checks, "_SMALL_TEXT", 0)
     monkeypatch.setattr(subscriptions, "_REMOVED_AT_ONCE", 1)
     settings = BrokerSettings(5, operations=60, faults=FAULTS, routing=routing)
     for seed in range(SEEDS):
