@@ -33,6 +33,8 @@ _DURATIONS = {
 }
 _AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_MOST = 1 << 53
+"""The largest amount: 285 years, or 8 million GiB. Sums of such amounts stay below 2^63."""
 
 
 class InvalidConfig(PalioError):
@@ -126,6 +128,8 @@ class Section:
         value: int = self._typed(key, int, "a whole number", default)
         if value < least:
             self.wrong(key, f"{value} is too small; it must be at least {least}")
+        if value > _MOST:
+            self.wrong(key, f"{value} is too large; it must be at most {_MOST}")
         return value
 
     def number(self, key: str, default: float, least: float, most: float) -> float:
@@ -240,12 +244,16 @@ class Section:
         if not self.has(key):
             return default
         value = self._values[key]
-        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
-            return int(value * plain)
         found = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
-        if found is None or found[2] not in units:
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+            amount = value * plain
+        elif found is not None and found[2] in units:
+            amount = float(found[1]) * units[found[2]]
+        else:
             self.wrong(key, f"it must be {expected}, in {', '.join(units)}; not {value!r}")
-        return int(float(found[1]) * units[found[2]])
+        if amount > _MOST:  # infinity, too
+            self.wrong(key, f"{value!r} is too large; the most is 2^53 microseconds or bytes")
+        return int(amount)
 
 
 _NAME_RULE = "names are letters, digits, dots, dashes and underscores, at most 64"
