@@ -13,6 +13,9 @@ import pytest
 from palio.net.storage.inspection import inspect
 from palio.net.storage.sqlite import SqliteStore
 from palio.net.storage.sqlite_database import APPLICATION, FILE, FORMAT
+from palio.net.storage.sqlite_reading import InspectedStore
+from palio.protocol.durability.keys import UnknownFormat
+from tests.net.storage.damage import contents
 
 
 def old_store(directory: Path, values: dict[str, bytes]) -> None:
@@ -39,6 +42,16 @@ def test_values_without_checksums_get_theirs(tmp_path: Path) -> None:
     assert found.format == FORMAT
     assert found.state is not None
     assert found.state.rows == 300
+
+
+def test_a_message_store_of_an_older_version_is_left_as_it_is(tmp_path: Path) -> None:
+    """The older version must still be able to deliver what waits in it."""
+    old_store(tmp_path, {"deposit/p/ann/1": b"1"})
+    before = contents(tmp_path)
+    for opened in (SqliteStore, InspectedStore):
+        with pytest.raises(UnknownFormat, match="Let the older version deliver what waits in it"):
+            opened(tmp_path)
+        assert contents(tmp_path)[FILE] == before[FILE]
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o377])

@@ -36,6 +36,7 @@ from palio.net.storage.sqlite_database import (
     read_state,
 )
 from palio.net.storage.store import StoreDamaged
+from palio.protocol.durability.keys import check_format
 
 READ_BYTES_MAX: Final = 256 << 20
 """A larger database is not read as a whole when it is opened."""
@@ -104,6 +105,8 @@ def identified(
             f"(data, in [broker])"
         )
     if version == FORMAT_WITHOUT_CHECKSUMS:
+        # Now: with checksums, the older version could no longer deliver what waits in it.
+        check_format(_UncheckedEntries(connection))
         return Inspection(version, None, False)
     if version != FORMAT:
         raise InvalidFile(
@@ -114,6 +117,23 @@ def identified(
     if isinstance(marker, MarkerContents):
         _compare(path, state, marker)
     return Inspection(version, state, isinstance(marker, MarkerContents))
+
+
+class _UncheckedEntries:
+    """The entries of a database without checksums."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def get(self, key: str) -> bytes | None:
+        query = "SELECT value FROM entries WHERE key = ?"
+        row = self._connection.execute(query, (key,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def scan(self, prefix: str) -> Iterator[tuple[str, bytes]]:
+        query = "SELECT key, value FROM entries WHERE substr(key, 1, ?) = ? ORDER BY key"
+        for key, value in self._connection.execute(query, (len(prefix), prefix)):
+            yield key, bytes(value)
 
 
 def _compare(path: Path, state: StoreState, marker: MarkerContents) -> None:

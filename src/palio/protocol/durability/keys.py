@@ -14,7 +14,7 @@ own beside these: `broker/` (broker/assembly.py) and `known/` (broker/known_fact
 from __future__ import annotations
 
 from palio.errors import InvalidFile
-from palio.protocol.durability.storage import Store
+from palio.protocol.durability.storage import Store, StoredEntries
 
 PREFIX = "store/"
 FORMAT_KEY = f"{PREFIX}format"
@@ -42,7 +42,7 @@ class UnknownFormat(InvalidFile):
         )
 
 
-def check_format(store: Store) -> None:
+def check_format(store: StoredEntries) -> None:
     """Raise UnknownFormat if another version wrote what is in the store."""
     found = store.get(FORMAT_KEY)
     if found is None and next(iter(store.scan(_FORMAT_1)), None) is not None:

@@ -21,13 +21,17 @@ from palio.errors import InvalidFile
 T = TypeVar("T")
 
 
-class Store(Protocol):
+class StoredEntries(Protocol):
+    """What is there to read."""
+
     def get(self, key: str) -> bytes | None: ...
 
     def scan(self, prefix: str) -> Iterator[tuple[str, bytes]]:
         """Keys with this prefix, in the order of their UTF-8 bytes."""
         ...
 
+
+class Store(StoredEntries, Protocol):
     def put(self, key: str, value: bytes) -> None: ...
 
     def delete(self, key: str) -> None:
