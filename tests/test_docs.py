@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +152,70 @@ def test_every_folder_of_a_layer_is_on_its_page(page: Path) -> None:
     folders = [path.parent.name for path in layer.glob("*/__init__.py")]
     text = page.read_text()
     assert [name for name in folders if not re.search(rf"\b{name}/", text)] == []
+
+
+SECURITY = ROOT / "docs" / "concepts" / "security.md"
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
+
+
+def _limits_on_the_page() -> dict[str, dict[str, str]]:
+    """The defaults in the table of limits: by section and key, as TOML writes them."""
+    found: dict[str, dict[str, str]] = {}
+    keys: dict[str, str] = {}
+    for line in SECURITY.read_text().splitlines():
+        if section := re.match(r"\| \*\*`\[(\w+)\]`\*\* \|", line):
+            keys = found.setdefault(section[1], {})
+        elif found and (row := re.match(r"\| `(\w+)` \| `([^`]+)` \|", line)):
+            is_plain = re.fullmatch(r"\d+|true|false", row[2])
+            keys[row[1]] = row[2] if is_plain else f'"{row[2]}"'
+        elif line.startswith("### Bounds"):
+            break
+    return found
+
+
+def test_limits_on_the_security_page_are_those_of_the_code(tmp_path: Path) -> None:
+    """Every key of these sections is there, and a configuration of the defaults changes nothing."""
+    import tomllib
+
+    from palio.net.config import changes_that_wait, example, read
+
+    uncommented = re.sub(r"^# (?=\[|\w+ = )", "", example(), flags=re.MULTILINE)
+    known = tomllib.loads(uncommented)
+    shown = _limits_on_the_page()
+    assert shown.keys() == {"limits", "times", "queues", "log", "access"}
+    for section, keys in shown.items():
+        assert keys.keys() == known[section].keys(), section
+    path = tmp_path / "broker.toml"
+    path.write_text('[broker]\nname = "milan"\n')
+    usual = read(path)
+    for section, keys in shown.items():
+        lines = "".join(f"{key} = {value}\n" for key, value in keys.items())
+        path.write_text(f'[broker]\nname = "milan"\n[{section}]\n{lines}')
+        assert changes_that_wait(usual, read(path)) == [], section
+        assert read(path).settings.access == usual.settings.access
+
+
+def test_bounds_on_the_security_page_are_those_of_the_code() -> None:
+    rows = re.findall(r"\| `([\d.]+)(?: (\w+))?` \| `(palio\.[\w.]+)` \|", SECURITY.read_text())
+    assert len(rows) > 10
+    for number, unit, constant in rows:
+        module, _, name = constant.rpartition(".")
+        value = getattr(import_module(module), name)
+        assert value == int(number) * UNITS.get(unit, 1), constant
+
+
+def test_events_and_metrics_on_the_security_page_exist() -> None:
+    text = SECURITY.read_text().partition("## What is logged")[2].partition("\n## ")[0]
+    source = "".join(
+        path.read_text()
+        for layer in ("net", "protocol")
+        for path in (ROOT / "src" / "palio" / layer).rglob("*.py")
+    )
+    rows = [line.split("|")[2:4] for line in text.splitlines() if line.startswith("| ")]
+    events = [name for row in rows for name in re.findall(r"`([\w:;]+ [^`]+)`", row[0])]
+    metrics = [name for row in rows for name in re.findall(r"`palio_(\w+)", row[1])]
+    assert len(events) > 10
+    assert len(metrics) > 10
+    assert [name for name in events if f'"{name}"' not in source] == []
+    names = [re.sub(r"_total$|(?<=hold)_seconds$", "", name) for name in metrics]
+    assert [name for name in names if f'"{name}"' not in source] == []

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 import palio
 from palio.net.broker.server import serving
-from palio.net.config import Config
+from palio.net.client import Subscription
+from palio.net.cluster.ports import free_ports
+from palio.net.config import Config, read
 from palio.net.storage.backups import back_up, restore
 from palio.net.storage.inspection import inspect
 from palio.net.storage.sqlite_database import FILE
@@ -62,6 +66,42 @@ def test_a_backup_of_a_running_broker_is_restored(config: Config, tmp_path: Path
     assert len(run(received(config, 60))) == 60
     assert restore(config, file, force=True) > 0
     assert run(received(config, 50)) == list(range(1, 51)), "what came later is gone"
+
+
+def test_a_client_that_runs_takes_what_follows_a_restore(tmp_path: Path) -> None:
+    """The restored broker gives positions again; a client goes by the numbers of the messages, too."""
+    (port,) = free_ports(0, 1)
+    path, file = tmp_path / "milan.toml", tmp_path / "backup"
+    path.write_text(f'[broker]\nname = "milan"\nlisten = "127.0.0.1:{port}"\n')
+    config = read(path)
+
+    async def story() -> list[object]:
+        found: list[object] = []
+
+        async def receive(subscription: Subscription, count: int) -> None:
+            async for note in subscription:
+                found.append(note.attributes["x"])
+                await note.ack()
+                if len(found) == count:
+                    return
+
+        async with AsyncExitStack() as stack:
+            async with serving(config):
+                url = f"palio://127.0.0.1:{port}"
+                ann = await stack.enter_async_context(palio.connect(url, name="ann"))
+                bob = await stack.enter_async_context(palio.connect(url, name="bob"))
+                all_of_it = await stack.enter_async_context(bob.subscribe("x > 0", durable="all"))
+                await ann.publish_many([{"x": x} for x in (1, 2)])
+                back_up(config, file)
+                await ann.publish_many([{"x": x} for x in (3, 4)])
+                await receive(all_of_it, 4)
+            await asyncio.to_thread(restore, config, file, force=True)
+            async with serving(config):
+                await ann.publish_many([{"x": x} for x in (5, 6, 7)])
+                await receive(all_of_it, 7)
+        return found
+
+    assert run(story()) == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_a_restore_replaces_a_damaged_database_and_keeps_it(tmp_path: Path) -> None:
