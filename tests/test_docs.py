@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +220,67 @@ def test_events_and_metrics_on_the_security_page_exist() -> None:
     assert [name for name in events if f'"{name}"' not in source] == []
     names = [re.sub(r"_total$|(?<=hold)_seconds$", "", name) for name in metrics]
     assert [name for name in names if f'"{name}"' not in source] == []
+
+
+DELIVERY = ROOT / "docs" / "concepts" / "delivery.md"
+
+
+def test_every_promise_has_its_tests() -> None:
+    """`test_tests_that_are_named_exist` checks that the tests are there."""
+    promises, _, table = DELIVERY.read_text().partition("## The tests behind the promises")
+    promises = promises.partition("## The promise\n")[2]
+    numbers = [int(number) for number in re.findall(r"\[D(\d+)\]", promises)]
+    assert numbers == list(range(1, len(numbers) + 1)), "in the order of the text"
+    rows = re.findall(r"^\| D(\d+) \| (.+) \|$", table, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == numbers
+    assert [row for row in rows if "`tests/" not in row[1]] == []
+
+
+def test_everything_on_the_delivery_page_is_a_promise_with_a_test() -> None:
+    promises = DELIVERY.read_text().partition("## The promise\n")[2].partition("## The tests")[0]
+    lines = [line for line in promises.splitlines() if line and not line.startswith("#")]
+    heads = [line for line, below in pairwise(lines) if below.startswith("| --")]
+    plain = [
+        line
+        for line in lines
+        if not re.search(r"\[D\d+\]", line) and not line.startswith("| --") and line not in heads
+    ]
+    assert plain == []
+
+
+def test_bounds_on_the_delivery_page_are_those_of_the_code() -> None:
+    import inspect
+
+    from palio.net.client import connecting
+    from palio.net.client.client import CREDIT
+    from palio.protocol.broker.access import Access
+    from palio.protocol.broker.neighbours import DEDUP_WINDOW
+    from palio.protocol.broker.scheduler import BACKLOG_BYTES, BACKLOGS_BYTES
+    from palio.protocol.broker.settings import Settings
+    from palio.protocol.client.session import SessionSettings
+
+    settings, session = Settings("a", Access()), SessionSettings()
+    bounds, waiting = settings.bounds, settings.waiting
+    wait_s = inspect.signature(connecting.connect).parameters["max_wait"].default
+    page = DELIVERY.read_text()
+    for claim in (
+        f"{session.outbox_messages_max:,} messages or {session.outbox_bytes_max >> 20} MiB",
+        f"`max_wait` ({wait_s:g} s)",
+        f"`[queues] backlog`, {bounds.backlog:,}",
+        f"`[log] bytes`, {bounds.journal_bytes >> 30} GiB",
+        f"{settings.held_max:,} for each client, or `[limits] held`, {waiting.held_bytes >> 20} MiB",
+        f"`held_total`, {waiting.held_total_bytes >> 20} MiB",
+        f"`[limits] waiting`, {settings.waiting_max:,} messages, or `waiting_bytes`, "
+        f"{waiting.queue_bytes >> 20} MiB",
+        f"`[limits] waiting_identity`, {waiting.identity_bytes >> 20} MiB",
+        f"`[limits] waiting_total`, {waiting.total_bytes >> 20} MiB",
+        f"`[queues] bound`, {bounds.queue:,}, or `bound_bytes`, {bounds.queue_bytes >> 30} GiB",
+        f"`credit`, {CREDIT:,}",
+        f"at most {BACKLOG_BYTES >> 20} MiB a connection and {BACKLOGS_BYTES >> 20} MiB in all",
+        f"among the last {DEDUP_WINDOW:,} messages",
+        f"`[log] keep` ({bounds.retention_us // 3_600_000_000} h)",
+        f"`keep_bytes` ({bounds.retention_bytes >> 30} GiB)",
+        f"`[log] publishers` ({bounds.publisher_us // 86_400_000_000} days)",
+        f"took it for dead ({3 * settings.keepalive_us / 1e6:g} s)",
+    ):
+        assert claim in page

@@ -12,7 +12,7 @@ import pytest
 
 from palio.net.storage.inspection import inspect
 from palio.net.storage.sqlite import SqliteStore
-from palio.net.storage.sqlite_database import APPLICATION, FILE, FORMAT
+from palio.net.storage.sqlite_database import APPLICATION, FILE, FORMAT, connected
 from palio.net.storage.sqlite_reading import InspectedStore
 from palio.protocol.durability.keys import UnknownFormat
 from tests.net.storage.damage import contents
@@ -52,6 +52,14 @@ def test_a_message_store_of_an_older_version_is_left_as_it_is(tmp_path: Path) ->
         with pytest.raises(UnknownFormat, match="Let the older version deliver what waits in it"):
             opened(tmp_path)
         assert contents(tmp_path)[FILE] == before[FILE]
+
+
+def test_a_commit_waits_for_the_disk(tmp_path: Path) -> None:
+    SqliteStore(tmp_path).close()
+    connection = connected(tmp_path / FILE)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,), "FULL"
+    connection.close()
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o377])

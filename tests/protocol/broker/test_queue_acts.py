@@ -128,6 +128,21 @@ def test_what_is_in_flight_may_be_acknowledged_while_a_queue_is_paused() -> None
     assert got(ann) == [1, 2]
 
 
+def test_a_paused_queue_that_is_full_does_what_full_queues_do() -> None:
+    exchange = office()
+    ann, bob, root = (enter(exchange, name) for name in ("ann", "bob", "root"))
+    subscribe(ann, "blocks")
+    subscribe(bob, "drops", full="drop")
+    for name in ("ann/blocks", "bob/drops"):
+        ask(root, PauseQueue, name, True)
+    publish(root, 1, 2, 3, 4, 5, 6)
+    assert queues(root)["ann/blocks"].messages == 4
+    for name in ("ann/blocks", "bob/drops"):
+        ask(root, PauseQueue, name, False)
+    assert got(ann) == [1, 2, 3, 4, 5, 6], "5 and 6 waited with their publisher"
+    assert got(bob)[-2:] == [5, 6]
+
+
 # ---- purging
 
 
