@@ -302,3 +302,17 @@ def test_nobody_becomes_another_on_the_way() -> None:
     exchange, (eve,) = exchange_of("eve")
     again = control_frame(Hello(VERSION, "client", "eve", "root's"))
     assert "Hello" in closed_with(exchange, again, link=eve.link)
+
+
+def test_a_connection_outlives_its_token_and_not_its_identity() -> None:
+    """As docs/concepts/security.md says."""
+    ann = Identity("ann", EVERYTHING, EVERYTHING)
+    exchange = Exchange()
+    broker = exchange.add("a", access=Access({token_hash("old"): ann}))
+    client = exchange.client("a", "ann", token="old")
+    broker.reload_access(Access({token_hash("new"): ann}), exchange.now_us)
+    exchange.run()
+    assert client.link in exchange.clients
+    broker.reload_access(Access({token_hash("new"): Identity("bob", EVERYTHING)}), exchange.now_us)
+    exchange.run()
+    assert client.link not in exchange.clients
