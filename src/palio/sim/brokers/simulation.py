@@ -39,6 +39,7 @@ START_US = 1_000_000
 """How much later operations begin: links and connections are there."""
 QUIET_US_MAX = 180_000_000
 PATIENCE_US = 3_000_000
+IDLE_STEP_US = 1_000
 FAST_US = 2_000
 ADVERTISED = ("x >= 0", "s >= ''")
 QUEUE_LARGE = 1_000
@@ -215,7 +216,17 @@ class BrokerSimulation(Simulation[BrokerOperation, BrokerTotals]):
         for application in self.applications.values():
             application.disconnect()
         self._clock.run(self._clock.now_us + self._plan.bounds.retention_us + 15_000_000)
+        self._wait_for_idle_network()
         check_leftovers(self.brokers, self._plan.links, self._checker.expected.values())
+
+    def _wait_for_idle_network(self) -> None:
+        """Brokers exchange Ping and Pong for ever. Of one that is in transit, a broker may have read
+        the beginning: that is no leftover."""
+        limit_us = self._clock.now_us + PATIENCE_US
+        while not self.network.is_idle:
+            if self._clock.now_us > limit_us:
+                raise Violation("restless", f"for {PATIENCE_US / 1e6:g} s, bytes are in transit")
+            self._clock.run(self._clock.now_us + IDLE_STEP_US)
 
     # ---- the fingerprint
 
