@@ -315,6 +315,57 @@ def test_drop_and_end() -> None:
         host.messages.attach("y", "c", 10)
 
 
+def test_what_comes_after_dropped_messages_waits_for_the_commit() -> None:
+    """A crash before the commit undoes the drop: the consumer would get the old after the new."""
+    host = Host(queue=2)
+    host.create("x", full=Full.DROP)
+    host.turn()
+    host.publish([1, 2], ("A", "x"))
+    host.turn()
+    host.publish([3], ("A", "x"))
+    ticket = host.messages.seal()
+    assert ticket is not None
+    host.messages.attach("x", "c", 10)
+    assert delivered(host.messages.take(0)) == []
+    host.disk.commit()
+    host.messages.committed(ticket, host.now_us)
+    assert delivered(host.messages.take(0)) == [2, 3]
+
+
+def test_what_comes_after_purged_messages_waits_for_the_commit() -> None:
+    host = Host()
+    host.create("x")
+    host.turn()
+    host.publish([1, 2, 3], ("A", "x"))
+    host.turn()
+    assert host.messages.administration.purge("x", 2, 10) == 2
+    host.messages.attach("x", "c", 10)
+    assert delivered(host.messages.take(0)) == []
+    ticket = host.messages.seal()
+    assert ticket is not None
+    assert delivered(host.messages.take(0)) == []
+    host.disk.commit()
+    host.messages.committed(ticket, host.now_us)
+    assert delivered(host.messages.take(0)) == [3]
+
+
+def test_a_queue_that_is_always_too_full_delivers_after_each_commit() -> None:
+    host = Host(queue=2)
+    host.create("x", full=Full.DROP)
+    host.turn()
+    host.messages.attach("x", "c", 1)
+    host.publish([1, 2, 3], ("A", "x"))
+    for n in range(4, 24, 4):
+        ticket = host.messages.seal()
+        assert ticket is not None
+        host.publish(range(n, n + 4), ("A", "x"))
+        host.disk.commit()
+        host.messages.committed(ticket, host.now_us)
+        (got,) = host.messages.take(0).deliveries
+        assert list(got.batch.numbers()) == [n - 2]
+        host.messages.acknowledge("c", got.positions, host.now_us)
+
+
 def test_since_replays_what_was_published_here_and_only_once() -> None:
     host = Host()
     for n in range(1, 7):

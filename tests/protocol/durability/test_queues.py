@@ -28,7 +28,10 @@ def fill(made: Queue, count: int, size: int = 0) -> None:
         batch = MessageBatch.of([entry], durable=True)
         sizes = batch.sizes()
         made.push([made._journal.append(batch, sizes, [1], 0, True)], [()], sizes[0])
+    made.shrink()
     made.safe = made.sequence.next
+    made.sealed()
+    made.committed()
 
 
 def delivered(made: Queue) -> list[tuple[object, int]]:

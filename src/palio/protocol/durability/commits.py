@@ -81,7 +81,7 @@ class DirtySet:
             self.request_checkpoint()
 
     def note_overflowed(self, destination: Destination) -> None:
-        """A destination lost entries that were not acknowledged."""
+        """A destination has lost entries that were not acknowledged, or will when this is sealed."""
         self._seal.overflowed[destination] = None
 
     def note_purged(self, queue: Queue) -> None:
@@ -213,7 +213,6 @@ class Checkpoints:
             self._records.release(released)
             if spans:
                 record.entries[destination.head_key] = spans
-        destination.settled()
         self._records.put_head(destination.head_key, sequence)
 
 
@@ -252,6 +251,9 @@ class ReadySet:
         self.is_empty = False
         for destination, next in changes.pushed.items():
             destination.safe = next
+            self._destinations[destination] = None
+        for destination in changes.overflowed:
+            destination.committed()
             self._destinations[destination] = None
         for stream, number in changes.arrived.items():
             stream.stored = number
@@ -334,6 +336,8 @@ class Commits:
             changes.arrived[stream] = number = stream.expected - 1
             record.arrived.append((stream.origin, stream.epoch, number))
         for destination in changes.overflowed:
+            destination.shrink()
+            destination.sealed()
             self._checkpoints.settle(destination, ticket, record)
         if is_checkpoint:
             self._checkpoints.write(ticket, record, now_us)

@@ -76,8 +76,16 @@ class Destination(Bounded, Protocol):
         """Drop all entries."""
         ...
 
-    def settled(self) -> None:
-        """The head was put."""
+    def shrink(self) -> None:
+        """A commit begins: drop what is too much."""
+        ...
+
+    def sealed(self) -> None:
+        """A commit begins that says which entries were lost."""
+        ...
+
+    def committed(self) -> None:
+        """Such a commit is done."""
         ...
 
     def __hash__(self) -> int: ...

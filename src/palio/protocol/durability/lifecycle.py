@@ -91,10 +91,12 @@ class SubscriptionLifecycle:
             self.check(tracked.queue)
 
     def check(self, queue: Queue) -> None:
-        """Check a queue after a push: note dropped entries, or end the subscription."""
-        if queue.has_dropped:
+        """Check a queue after a push: have the oldest entries dropped, or end the subscription."""
+        if not queue.is_over:
+            return
+        if queue.full is Full.DROP:
             self._dirty.note_overflowed(queue)
-        elif queue.full is Full.END and queue.is_over:
+        elif queue.full is Full.END:
             tracked = self._subscriptions.find(self._subscriptions.broker, queue.name)
             assert tracked is not None
             self._counters.ended += 1

@@ -13,6 +13,10 @@ A consumer takes part in one queue (Consumers).
 
 A queue is bounded. When it is full, `block` accepts no more (nothing is lost, and in the end
 publishers wait), `drop` drops the oldest, `end` ends the subscription. A paused queue delivers nothing.
+
+Entries that were dropped or purged are back after a crash before the commit that says so. Until that
+commit a queue delivers nothing: else a consumer would get them after newer ones. The oldest are dropped
+when a commit begins, not at each push, so that a queue that is always too full delivers after each commit.
 """
 
 from __future__ import annotations
@@ -118,7 +122,8 @@ class Queue:
         self.safe = sequence.next
         self.bytes = 0
         self.dropped = 0
-        self.has_dropped = False  # since its head was put
+        self._has_lost = False  # entries were dropped or purged since its head was put
+        self._losses = 0  # commits in flight that say what was dropped or purged
         self._journal = journal
         self._bounds = bounds
         self._sent = sequence.lowest()
@@ -166,11 +171,14 @@ class Queue:
         """Add messages of `size` bytes; the journal has counted their references already."""
         self.sequence.extend(positions)
         self.bytes += size
+
+    def shrink(self) -> None:
+        """A commit begins: drop the oldest entries, if there are too many and it is that kind of queue."""
         if self.full is Full.DROP:
             while len(self.sequence.entries) > 1 and self.is_over:
                 self._remove(self.sequence.lowest())
                 self.dropped += 1
-                self.has_dropped = True
+                self._has_lost = True
 
     # ---- consumers
 
@@ -211,7 +219,11 @@ class Queue:
     def can_depart(self) -> bool:
         """Whether something can be sent to a consumer."""
         is_waiting = self._sent < self.safe or self._returned
-        return bool(is_waiting and self.consumers.turn and not self.consumers.is_paused)
+        return bool(is_waiting and self.consumers.turn and not self._is_held)
+
+    @property
+    def _is_held(self) -> bool:
+        return self.consumers.is_paused or self._has_lost or self._losses > 0
 
     def collect(self, departures: Departures, now_us: int) -> None:
         """Add what can be sent to consumers."""
@@ -229,7 +241,7 @@ class Queue:
     def deliver(self, departures: Departures) -> list[QueueShare]:
         """Assign entries to consumers: one by one in turn, or all its credit to a single one."""
         shares: list[QueueShare] = []
-        if self.consumers.is_paused:
+        if self._is_held:
             return shares
         turn = self.consumers.turn
         room = min(DELIVERED_BYTES_MAX, departures.room)
@@ -299,15 +311,21 @@ class Queue:
         self.bytes -= self._journal.release([entries.pop(n) for n in numbers])
         self.sequence.gone += numbers
         self._sent = max(self._sent, self.sequence.lowest())
+        self._has_lost = self._has_lost or bool(numbers)
         return len(numbers)
 
     def clear(self) -> None:
         """Drop all entries."""
         self.purge(self.sequence.next, len(self.sequence.entries))
 
-    def settled(self) -> None:
-        """The head was put."""
-        self.has_dropped = False
+    def sealed(self) -> None:
+        """A commit begins that says what was dropped or purged."""
+        self._has_lost = False
+        self._losses += 1
+
+    def committed(self) -> None:
+        """Such a commit is done."""
+        self._losses -= 1
 
     def _remove(self, number: int) -> None:
         self.bytes -= self._journal.release((self.sequence.entries.pop(number),))

@@ -157,8 +157,14 @@ class OutgoingStream:
         sequence.lowest()
         self._go_back()
 
-    def settled(self) -> None:
-        """The head was put."""
+    def shrink(self) -> None:
+        """Nothing is ever too much: a full stream accepts nothing."""
+
+    def sealed(self) -> None:
+        """What is lost had no subscription left, so nobody can get it late."""
+
+    def committed(self) -> None:
+        """See `sealed`."""
 
 
 class CarriedArrival(msgspec.Struct, frozen=True, gc=False):
