@@ -102,6 +102,21 @@ class QueueShare(msgspec.Struct, frozen=True, gc=False):
     """Of the journal."""
 
 
+class _Losses:
+    """Entries that were dropped or purged, until the store has committed it. `are_new`: some are in no
+    commit yet; `commits`: how many commits in flight say so."""
+
+    __slots__ = ("are_new", "commits")
+
+    def __init__(self) -> None:
+        self.are_new = False
+        self.commits = 0
+
+    @property
+    def are_uncommitted(self) -> bool:
+        return self.are_new or self.commits > 0
+
+
 class Queue:
     """`name` is that of its subscription, `label` also has the version (subscriptions.py). Entries
     before `safe` are committed."""
@@ -122,8 +137,7 @@ class Queue:
         self.safe = sequence.next
         self.bytes = 0
         self.dropped = 0
-        self._has_lost = False  # entries were dropped or purged since its head was put
-        self._losses = 0  # commits in flight that say what was dropped or purged
+        self._losses = _Losses()
         self._journal = journal
         self._bounds = bounds
         self._sent = sequence.lowest()
@@ -178,7 +192,6 @@ class Queue:
             while len(self.sequence.entries) > 1 and self.is_over:
                 self._remove(self.sequence.lowest())
                 self.dropped += 1
-                self._has_lost = True
 
     # ---- consumers
 
@@ -223,7 +236,7 @@ class Queue:
 
     @property
     def _is_held(self) -> bool:
-        return self.consumers.is_paused or self._has_lost or self._losses > 0
+        return self.consumers.is_paused or self._losses.are_uncommitted
 
     def collect(self, departures: Departures, now_us: int) -> None:
         """Add what can be sent to consumers."""
@@ -311,7 +324,7 @@ class Queue:
         self.bytes -= self._journal.release([entries.pop(n) for n in numbers])
         self.sequence.gone += numbers
         self._sent = max(self._sent, self.sequence.lowest())
-        self._has_lost = self._has_lost or bool(numbers)
+        self._losses.are_new = self._losses.are_new or bool(numbers)
         return len(numbers)
 
     def clear(self) -> None:
@@ -320,12 +333,12 @@ class Queue:
 
     def sealed(self) -> None:
         """A commit begins that says what was dropped or purged."""
-        self._has_lost = False
-        self._losses += 1
+        self._losses.are_new = False
+        self._losses.commits += 1
 
     def committed(self) -> None:
         """Such a commit is done."""
-        self._losses -= 1
+        self._losses.commits -= 1
 
     def _remove(self, number: int) -> None:
         self.bytes -= self._journal.release((self.sequence.entries.pop(number),))
