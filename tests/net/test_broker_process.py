@@ -39,7 +39,12 @@ class Process:
     def wait_for(self, event: str) -> dict[str, object]:
         assert self.process.stderr is not None
         for text in self.process.stderr:
-            line = json.loads(text)
+            try:
+                line = json.loads(text)
+            except ValueError:  # what ends a command is a sentence
+                raise AssertionError(
+                    f"it ended without {event!r}: {text}{self.process.stderr.read()}"
+                ) from None
             self.lines.append(line)
             if line["event"] == event:
                 return line
@@ -64,13 +69,10 @@ def processes() -> Iterator[list[Process]]:
         one.process.stderr.close()
 
 
-def on_free_port(folder: Path, text: str = "") -> Path:
-    """A configuration whose port stays the same over restarts."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+def on_any_port(folder: Path, text: str = "") -> Path:
+    """A configuration whose port the system chooses at each start; `Process.url` has it."""
     path = folder / "milan.toml"
-    path.write_text(f'[broker]\nname = "milan"\nlisten = "127.0.0.1:{port}"\n{text}')
+    path.write_text(f'[broker]\nname = "milan"\nlisten = "127.0.0.1:0"\n{text}')
     return path
 
 
@@ -87,7 +89,7 @@ async def first(client: Client, predicate: str, durable: str, count: int) -> lis
 def test_a_kill_loses_nothing_that_was_acknowledged(
     tmp_path: Path, processes: list[Process]
 ) -> None:
-    path = on_free_port(tmp_path)
+    path = on_any_port(tmp_path)
     processes.append(Process(path))
 
     async def before() -> None:
@@ -113,7 +115,7 @@ def test_a_kill_loses_nothing_that_was_acknowledged(
 def test_hangup_reads_grants_again(tmp_path: Path, processes: list[Process]) -> None:
     hashed = hashlib.sha256(b"the token of ann").hexdigest()
     grant = f'[identities.ann]\ntoken_sha256 = "{hashed}"\npublish = "x < 5"\n'
-    path = on_free_port(tmp_path, grant)
+    path = on_any_port(tmp_path, grant)
     processes.append(Process(path))
     broker = processes[0]
 

@@ -135,6 +135,19 @@ def test_mistakes_are_sentences(tmp_path: Path) -> None:
         local_cluster(1, data=tmp_path / "file").__enter__()
 
 
+def test_waiting_inside_an_event_loop_is_a_sentence(tmp_path: Path) -> None:
+    """Nothing is started, and nothing is left behind."""
+    cluster = local_cluster(1, data=tmp_path / "new")
+
+    async def scene() -> None:
+        with pytest.raises(PalioError, match=r"use `async with local_cluster\(...\)`"), cluster:
+            raise AssertionError("it runs")
+
+    asyncio.run(scene())
+    assert cluster.running == []
+    assert not (tmp_path / "new").exists()
+
+
 def test_addresses_can_be_replaced(tmp_path: Path) -> None:
     """So that a test can put something between two brokers."""
     made: Cluster = local_cluster(2, "line")

@@ -101,7 +101,8 @@ class Server:
             if address.endpoints:
                 self.dial(name, *address.endpoints)
         log_event(logging.INFO, "broker listens", broker=config.name, address=self.endpoint,
-                  tls=config.tls is not None, routing=config.settings.routing)  # fmt: skip
+                  metrics=self.metrics_endpoint or "", tls=config.tls is not None,
+                  routing=config.settings.routing)  # fmt: skip
 
     def _lease_changed(self, trouble: StoreFailed | None) -> None:
         if trouble is None:

@@ -125,6 +125,11 @@ class Cluster:
         await asyncio.shield(asyncio.to_thread(self.close))
 
     def __enter__(self) -> Self:
+        if _is_in_event_loop():
+            raise PalioError(
+                "`with local_cluster(...)` waits for its brokers, and an event loop runs in this "
+                "thread, which would stand still: use `async with local_cluster(...)`"
+            )
         kernels.compile_once()
         try:
             self._start_all()
@@ -228,3 +233,11 @@ class Cluster:
         seen = {place.broker: {name for name, _ in place.links} for place in places
                 if place.broker in running}  # fmt: skip
         return seen == self._configuration.expected_links(running)
+
+
+def _is_in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
