@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from palio.protocol.broker.carrying import targets_by_frame
+from palio.protocol.durability.bounds import Bounds
 from palio.protocol.wire.headers import CarryTarget
 from tests.protocol.exchange import Client, Exchange
 
@@ -71,6 +73,40 @@ def test_it_is_sent_again_after_a_redial(crashes: bool) -> None:
         exchange.join("a", "b")
     exchange.advance(3_000_000)
     check(exchange, bob, ids, sent)
+
+
+@pytest.mark.parametrize(
+    ("origin", "home"),
+    [
+        (Bounds(), Bounds(window=5)),
+        (Bounds(), Bounds(window=1)),
+        (Bounds(window=5), Bounds()),
+        (Bounds(), Bounds(window_bytes=2000)),
+        (Bounds(window_bytes=2000), Bounds(window_bytes=2000)),
+    ],
+)
+def test_windows_may_differ(origin: Bounds, home: Bounds) -> None:
+    """No message is sent twice: the origin sends no more than the home broker takes. Here that is less
+    than was sent, because a queue is full meanwhile."""
+    exchange = Exchange()
+    exchange.add("a", ["b"], bounds=origin)
+    exchange.add("b", ["a"], bounds=replace(home, queue=10))
+    exchange.join("a", "b")
+    bob = exchange.client("b", "bob")
+    id = bob.session.subscriptions.subscribe("x >= 0", durable="all")
+    exchange.run()
+    exchange.advance(2_000_000)
+    exchange.disconnect(bob)
+    ann = exchange.client("a", "ann")
+    for x in range(100):
+        ann.publish({"x": x}, b"." * 300)
+    exchange.run()
+    exchange.connect(bob, "b")
+    exchange.run()
+    exchange.advance(100_000)
+    assert bob.got(id) == [{"x": x} for x in range(100)]
+    counters = exchange.brokers["a"].parts.messages.statistics().counters
+    assert (counters.carried, counters.retries) == (100, 0)
 
 
 def test_targets_are_put_into_frames_by_their_size() -> None:

@@ -61,6 +61,10 @@ class Host:
         self.messages.wake(self.now_us)
         return self.turn()
 
+    def told_window(self, broker: str) -> None:
+        """Another broker takes as many messages as this one."""
+        self.messages.acknowledged(CarryAck(self.broker, f"epoch-{self.broker}", broker, 0), 0)
+
     def create(self, name: str, since: int = 0, full: Full = Full.BLOCK, version: int = 1) -> None:
         self.messages.create(name, Durable("", since, version), full, all_match, self.now_us)
 
@@ -71,6 +75,11 @@ class Host:
         batch = MessageBatch.of(entries, durable=True)
         matches = Grouped.of([tuple(DurableSubscription(*key) for key in keys)] * len(batch))
         return self.messages.publish(batch, matches, self.now_us)
+
+
+def stored(number: int) -> CarryAck:
+    """What A says to B."""
+    return CarryAck("B", "epoch-B", "A", number, Bounds().window, Bounds().window_bytes)
 
 
 def delivered(out: Outgoing) -> list[int]:
@@ -189,10 +198,10 @@ def test_what_arrives_is_answered_after_it_is_stored_and_again_when_it_comes_aga
     host.messages.arrive(*carried(1), 0)
     assert host.messages.take(0).acks == []
     out = host.turn()
-    assert (out.acks, delivered(out)) == ([CarryAck("B", "epoch-B", "A", 2)], [1, 2])
+    assert (out.acks, delivered(out)) == ([stored(2)], [1, 2])
     host.restart()
     host.messages.arrive(*carried(1), 0)
-    assert host.turn().acks == [CarryAck("B", "epoch-B", "A", 2)]
+    assert host.turn().acks == [stored(2)]
 
 
 def test_a_doubled_message_is_not_answered_with_more_than_is_safe() -> None:
@@ -203,7 +212,7 @@ def test_a_doubled_message_is_not_answered_with_more_than_is_safe() -> None:
     host.messages.arrive(*carried(2), 0)
     host.messages.seal()
     host.messages.arrive(*carried(2), 0)
-    assert host.messages.take(0).acks == [CarryAck("B", "epoch-B", "A", 1)]
+    assert host.messages.take(0).acks == [stored(1)]
 
 
 def test_a_stream_that_gave_up_numbers_has_no_gap_after_a_crash() -> None:
@@ -248,7 +257,7 @@ def test_a_subscription_that_has_the_name_of_another_gets_nothing_of_it() -> Non
     host.messages.attach("x", "c", 10)
     host.messages.arrive(*carried(1), 0)
     out = host.turn()
-    assert (out.acks, out.deliveries) == ([CarryAck("B", "epoch-B", "A", 1)], [])
+    assert (out.acks, out.deliveries) == ([stored(1)], [])
 
 
 def test_a_full_queue_lets_a_stream_wait_until_it_has_room() -> None:
@@ -257,12 +266,12 @@ def test_a_full_queue_lets_a_stream_wait_until_it_has_room() -> None:
     host.turn()
     for number in (1, 2, 3):
         host.messages.arrive(*carried(number), 0)
-    assert host.turn().acks == [CarryAck("B", "epoch-B", "A", 2)]
+    assert host.turn().acks == [stored(2)]
     host.messages.attach("x", "c", 10)
     assert delivered(host.turn()) == [1, 2]
     host.messages.acknowledge("c", [1, 2], 0)
     out = host.turn()
-    assert (out.acks, delivered(out)) == ([CarryAck("B", "epoch-B", "A", 3)], [3])
+    assert (out.acks, delivered(out)) == ([stored(3)], [3])
 
 
 def test_publishers_wait_for_a_full_queue_but_not_for_others() -> None:
@@ -374,6 +383,7 @@ def test_since_replays_what_was_published_here_and_only_once() -> None:
         host.turn()
     host.messages.learn("B", "x", Durable("", 3000, 1), odd, host.now_us)
     host.messages.reachable(["B"], 0)
+    host.told_window("B")
     assert [batch.number(row) for batch, row, _ in host.turn().carries] == [3, 5]
     host.restart()
     host.messages.learn("B", "x", Durable("", 3000, 1), odd, host.now_us)
@@ -521,6 +531,7 @@ def test_a_stream_goes_in_its_own_order() -> None:
     host.publish([5], ("b", "new"))
     host.messages.learn("b", "old", Durable("", 0, 2), all_match, 1000)
     host.messages.reachable(["b"], 1000)
+    host.told_window("b")
     numbers = [target.number for _, _, targets in host.turn().carries for target in targets]
     assert len(numbers) > 4
     assert numbers[0] == 1

@@ -21,6 +21,7 @@ def outgoing(count: int, bounds: Bounds = BOUNDS) -> OutgoingStream:
         push(stream, n)
     stream.safe = count + 1
     stream.reach(True)
+    stream.set_window(0, 0)
     return stream
 
 
@@ -48,6 +49,7 @@ def test_nothing_is_sent_before_it_is_committed_or_the_destination_is_there() ->
     stream.reach(True)
     assert numbers(stream) == [1]
     assert numbers(stream) == []
+    stream.set_window(0, 0)
     stream.safe = 4
     assert sent(stream) == [
         (2, CarryTarget("B", 2, 1, ("1@x",))),
@@ -68,9 +70,31 @@ def test_few_go_at_first_and_more_with_each_answer() -> None:
 
 def test_bytes_under_way_are_bounded() -> None:
     stream = outgoing(10, Bounds(window_bytes=300))
-    assert numbers(stream) == [1, 2, 3]
-    stream.acknowledge(2, 0)
-    assert numbers(stream) == [4, 5]
+    size = stream._journal.size(1)
+    assert 150 >= size > 100
+    assert numbers(stream) == [1, 2]
+    stream.acknowledge(1, 0)
+    assert numbers(stream) == [3]
+    stream.set_window(0, size - 1)
+    stream.acknowledge(3, 0)
+    assert numbers(stream) == [4], "one always goes"
+
+
+def test_one_message_goes_until_the_destination_has_told_its_window() -> None:
+    """It may be another one after an interruption: what is beyond it would be dropped there."""
+    stream = outgoing(50)
+    for is_reachable in (False, True):
+        stream.reach(is_reachable)
+    assert numbers(stream) == [1]
+    stream.set_window(3, 0)
+    assert stream.acknowledge(1, 0)
+    assert numbers(stream) == [2, 3, 4]
+    stream.set_window(2, 0)
+    assert stream.acknowledge(3, 0)
+    assert numbers(stream) == [5]
+    stream.set_window(1000, 0)
+    assert stream.acknowledge(5, 0)
+    assert numbers(stream) == list(range(6, 38))
 
 
 def test_silence_makes_it_go_again_after_pauses_that_double() -> None:
@@ -98,7 +122,9 @@ def test_it_goes_again_at_once_when_the_topology_changed() -> None:
     stream.reach(False)
     assert stream.deadline_us is None, "nobody is asked while there is no way"
     stream.reach(True)
-    assert numbers(stream, 3) == [1, 2]
+    assert numbers(stream, 3) == [1]
+    assert stream.acknowledge(1, 3)
+    assert numbers(stream, 3) == [2]
 
 
 def test_answers_that_make_no_sense_change_nothing() -> None:

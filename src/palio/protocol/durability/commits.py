@@ -32,7 +32,6 @@ from palio.protocol.durability.statistics import StoreCounters
 from palio.protocol.durability.storage import Store
 from palio.protocol.durability.streams import IncomingStream, IncomingStreams
 from palio.protocol.durability.subscriptions import TrackedSubscription
-from palio.protocol.wire.control import CarryAck
 
 
 class DirtySet:
@@ -289,8 +288,7 @@ class ReadySet:
             self._published.clear()
         for stream in self._acks:
             if stream.stored:
-                ack = CarryAck(stream.origin, stream.epoch, self._broker, stream.stored)
-                outgoing.acks.append(ack)
+                outgoing.acks.append(stream.ack(self._broker))
         self._acks.clear()
         if self._created or self._ended:
             # skip subscriptions ended or recreated since the seal

@@ -134,7 +134,10 @@ class MessageStore:
         self._clock.now_us = now_us
         stream = self._subscriptions.streams.get(ack.broker)
         is_ours = ack.origin == self.broker and ack.epoch == self.epoch
-        if is_ours and stream is not None and stream.acknowledge(ack.number, now_us):
+        if not is_ours or stream is None:
+            return
+        stream.set_window(ack.window, ack.window_bytes)
+        if stream.acknowledge(ack.number, now_us):
             self._dirty.note_acknowledged(stream)
             if stream.can_depart:
                 self._ready.note_destination(stream)

@@ -13,9 +13,11 @@
       store/i/<origin, epoch>   the last number that is stored here, when the origin was last heard
 
 Numbers have no gaps. A destination stores messages strictly in order, and `CarryAck` says up to which
-number. On timeout, resend from the first unacknowledged entry with a small window and exponential
-backoff; when the topology changes, resend at once. A stream drops its entries when its last
-subscription is removed: `first` tells the destination that no earlier number follows.
+number, and how many more the destination takes: it may have another window than the origin, and drops
+what is beyond. One message goes first, until the destination has said that. On timeout, resend from the
+first unacknowledged entry with a small window and exponential backoff; when the topology changes, resend
+at once. A stream drops its entries when its last subscription is removed: `first` tells the destination
+that no earlier number follows.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from palio.protocol.durability.journal import Journal
 from palio.protocol.durability.sequence import EntrySequence, Labels, encode
 from palio.protocol.durability.storage import Store, decoded
 from palio.protocol.wire.batch import Entry
+from palio.protocol.wire.control import CarryAck
 from palio.protocol.wire.headers import CarryHeader, CarryTarget
 
 _PROBE = 16
@@ -54,7 +57,8 @@ class OutgoingStream:
         self._bounds = bounds
         self._sent = sequence.lowest()
         self._bytes = 0  # in flight
-        self._window = _PROBE
+        self._window = self._window_max = 1
+        self._window_bytes = bounds.window_bytes
         self._is_reachable = False
         self._retry_us = bounds.retry_us_min
         for position in sequence.entries.values():
@@ -79,6 +83,8 @@ class OutgoingStream:
 
     def reach(self, is_reachable: bool) -> None:
         """The topology has changed: resend at once if the destination is reachable."""
+        if is_reachable and not self._is_reachable:
+            self._window_max = 1  # it may have started with another window
         self._is_reachable = is_reachable
         self._retry_us = self._bounds.retry_us_min
         self._go_back()
@@ -94,8 +100,15 @@ class OutgoingStream:
     def _go_back(self) -> None:
         self._sent = self.sequence.first
         self._bytes = 0
-        self._window = min(_PROBE, self._bounds.window)
+        self._window = min(_PROBE, self._window_max)
         self.deadline_us = None
+
+    def set_window(self, window: int, window_bytes: int) -> None:
+        """The destination takes so many messages and bytes; 0: as many as this broker would."""
+        bounds = self._bounds
+        self._window_max = min(window or bounds.window, bounds.window)
+        self._window_bytes = min(window_bytes or bounds.window_bytes, bounds.window_bytes)
+        self._window = min(max(self._window, _PROBE), self._window_max)
 
     def acknowledge(self, number: int, now_us: int) -> bool:
         """The destination has stored everything up to this number. False: nothing new."""
@@ -110,7 +123,7 @@ class OutgoingStream:
             self._release(self._sent, after)
             self._sent = after
         sequence.first = after
-        self._window = min(2 * self._window, self._bounds.window)
+        self._window = min(2 * self._window, self._window_max)
         self._retry_us = self._bounds.retry_us_min
         self.deadline_us = now_us + self._retry_us if self._sent > after else None
         return True
@@ -137,12 +150,15 @@ class OutgoingStream:
         if number >= end or not self._is_reachable:
             return
         entries, labels, broker = sequence.entries, sequence.labels, self.broker
-        carries, size, bytes_max = departures.carries, self._journal.size, self._bounds.window_bytes
-        while number < end and bytes < bytes_max:
+        carries, size_of, bytes_max = departures.carries, self._journal.size, self._window_bytes
+        while number < end:
             position = entries[number]
+            size = size_of(position)
+            if bytes + size > bytes_max and number > first:  # the first always has room there
+                break
             target = CarryTarget(broker, number, first, labels[number])
             carries.setdefault(position, []).append(target)
-            bytes += size(position)
+            bytes += size
             number += 1
         if self.deadline_us is None and number > self._sent:
             self.deadline_us = now_us + self._retry_us
@@ -217,6 +233,13 @@ class IncomingStream:
             self.early[target.number] = arrival
             self._bytes += arrival.size
         return True
+
+    def ack(self, broker: str) -> CarryAck:
+        """What this broker says to the origin."""
+        bounds = self._bounds
+        return CarryAck(
+            self.origin, self.epoch, broker, self.stored, bounds.window, bounds.window_bytes
+        )
 
     def accept(self) -> None:
         """The expected message was stored."""

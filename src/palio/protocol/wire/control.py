@@ -17,9 +17,8 @@
     ExplainHop, HopExplained      an explanation, hop by hop
     Ping, Pong, Bye               also between clients and brokers
 
-`id` is chosen by whoever asks and comes back with the answer. Predicates, patterns and
-advertisements travel as text. Times are microseconds since 1970, UTC. Numbers have 63 bits. What
-grows with the network goes in parts (parts.py): `more` says that the next part follows.
+`id` is chosen by whoever asks and comes back with the answer. Predicates, patterns and advertisements are
+text. Times are microseconds since 1970, UTC. What grows with the network goes in parts (parts.py).
 """
 
 from __future__ import annotations
@@ -351,12 +350,15 @@ class RouterPacket(_Control, frozen=True, tag="RouterPacket"):
 
 
 class CarryAck(_Control, frozen=True, tag="CarryAck"):
-    """`broker` has stored all of the stream from `origin` up to `number`; goes to the origin."""
+    """`broker` has stored the stream from `origin` up to `number`; `window`: it takes so much more, or as
+    much as the origin would (0)."""
 
     origin: str
     epoch: str
     broker: str
     number: Number
+    window: Number = 0
+    window_bytes: Number = 0
 
 
 class ExplainHop(_Control, frozen=True, tag="ExplainHop"):
@@ -381,20 +383,12 @@ class HopExplained(_Control, frozen=True, tag="HopExplained"):
 _EitherWay: TypeAlias = Ping | Pong | Bye | Credit | Hello | Welcome | Confirm
 _Subscribing: TypeAlias = SubscribeRequest | UnsubscribeRequest | Acknowledge
 _Publishing: TypeAlias = AdvertiseRequest | UnadvertiseRequest | Quench
-_Asking: TypeAlias = Explain | Show | Forget
+_Asking: TypeAlias = Explain | Show | Forget | Explained | Shown
 _ToSubscriber: TypeAlias = Subscribed | Unsubscribed | SubscriptionEnded | Occurred
 _ToClient: TypeAlias = _ToSubscriber | Published | Rejected | Refused | Done | Wanted
-_Answer: TypeAlias = Explained | Shown
 _LinkState: TypeAlias = Digest | LinkStates | Missing
 _BetweenBrokers: TypeAlias = _LinkState | RouterPacket | CarryAck | ExplainHop | HopExplained
 _Queues: TypeAlias = QueueRequest | ForgetDurable | QueueAnswer
 ControlMessage: TypeAlias = (
-    _EitherWay
-    | _Subscribing
-    | _Publishing
-    | _Asking
-    | _Queues
-    | _ToClient
-    | _Answer
-    | _BetweenBrokers
+    _EitherWay | _Subscribing | _Publishing | _Asking | _Queues | _ToClient | _BetweenBrokers
 )
