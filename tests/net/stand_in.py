@@ -56,6 +56,9 @@ class StandIn:
             self.neighbours[link] = dials
             self._output.say(link, Hello(1, "broker", self.config.name))
 
+    def secure(self, link: int, size: int, certificate: str, now_us: int) -> None:
+        self.calls.append(("secure", link, size, certificate))
+
     def receive(self, link: int, data: bytes, now_us: int) -> None:
         self.calls.append(("receive", link, len(data)))
         if self.fault is not None:

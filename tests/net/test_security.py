@@ -48,8 +48,13 @@ def tls_text(office: Office, certificate: Path, key: Path, required: bool = Fals
     )
 
 
-def opened(core: StandIn) -> list[tuple[object, ...]]:
-    return [call[2:] for call in core.calls if call[0] == "open"]
+def secured(core: StandIn) -> list[object]:
+    """The names in the certificates of those whose TLS handshake is complete."""
+    return [call[3] for call in core.calls if call[0] == "secure" and call[2] == 0]
+
+
+def closed(core: StandIn) -> int:
+    return len([call for call in core.calls if call[0] == "close"])
 
 
 async def answers(peer: Peer) -> bool:
@@ -80,7 +85,7 @@ def test_clients_are_known_by_their_certificate(tmp_path: Path, office: Office) 
         async with serving(configured(tmp_path, text), cores) as server:
             for name, context in contexts.items():
                 assert await answers(await Peer.at(server.endpoint, context()))
-                assert opened(cores.last)[-1] == (name, None)
+                assert secured(cores.last)[-1] == name
 
     run(scene())
 
@@ -102,9 +107,10 @@ def test_a_certificate_can_be_required(tmp_path: Path, office: Office) -> None:
 
             assert not await tries(security.connecting(office.authority))
             assert not await tries(security.connecting(office.authority, *stranger))
-            assert opened(cores.last) == [], "the core never hears of them"
+            await until(lambda: closed(cores.last) == 2)
+            assert secured(cores.last) == [], "the core never hears from them"
             assert await tries(security.connecting(office.authority, *own))
-            assert opened(cores.last) == [("desk-7", None)]
+            assert secured(cores.last) == ["desk-7"]
 
     run(scene())
 
@@ -158,7 +164,7 @@ def test_neighbours_check_each_other(
             async with serving(configured(tmp_path, text), milan_cores) as milan:
                 if is_linked:
                     await until(lambda: rome_cores.last.is_linked("milan"))
-                    assert opened(rome_cores.last)[0][0] == "milan"
+                    assert secured(rome_cores.last)[0] == "milan"
                 else:
                     await until(lambda: milan.host.counts.dial_failures > 1)
                     assert not milan_cores.last.is_linked("rome")

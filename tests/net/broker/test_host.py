@@ -12,7 +12,7 @@ from palio.errors import PalioError
 from palio.net.broker import connections
 from palio.net.broker.clock import BrokerClock
 from palio.net.broker.server import Server, serving
-from palio.net.listeners.native import NativeConnection
+from palio.net.listeners.native_connection import NativeConnection
 from palio.net.storage.sqlite import SqliteStore
 from palio.net.storage.store import StoreFailed
 from palio.protocol.broker.failure import BrokerFailed

@@ -18,7 +18,7 @@ from random import Random
 from palio.net.broker.host import BrokerHost
 from palio.net.config.values import NeighbourAddress, Times
 from palio.net.endpoint import Endpoint
-from palio.net.listeners.native import NativeConnection
+from palio.net.listeners.native_connection import NativeConnection
 from palio.net.monitoring.logs import log_event
 
 

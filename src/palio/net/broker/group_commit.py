@@ -2,7 +2,7 @@
 
     begin(ticket) ─▶ store.begin ─▶ thread: store.commit ─▶ events.committed(ticket)
                                             │ StoreOutage ─▶ events.store_unavailable, then once more
-                                            └ any other error ─▶ events.store_failed
+                                            └ any other error ─▶ events.fail
 
 At most one commit is under way: the core gives no ticket before it knows the result of the last one,
 so a slow disk makes larger groups, not a queue of commits. Checkpoints of the store run in a second
@@ -33,7 +33,7 @@ class CommitEvents(Protocol):
         """The commit waits for the store and is retried."""
         ...
 
-    def store_failed(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """The store has failed and cannot be used any more."""
         ...
 
@@ -60,7 +60,7 @@ class GroupCommit:
         try:
             self._counts.commit_keys += self._store.begin()
         except Exception as error:
-            self._events.store_failed(error)
+            self._events.fail(error)
             return
         self._commit()
 
@@ -99,7 +99,7 @@ class GroupCommit:
             self._events.store_unavailable(error)
             self._loop.call_later(error.retry_s, self._retry)
         else:
-            self._events.store_failed(error)
+            self._events.fail(error)
 
     def _retry(self) -> None:
         if not self._is_abandoned:
@@ -128,4 +128,4 @@ class GroupCommit:
         if isinstance(error, StoreOutage):
             log_event(logging.WARNING, "a checkpoint of the store failed", reason=error)
         elif error is not None and not self._is_abandoned:
-            self._events.store_failed(error)
+            self._events.fail(error)

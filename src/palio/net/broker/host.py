@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from palio.errors import InvalidFile, PalioError
 from palio.net.broker.clock import BrokerClock
@@ -122,6 +123,12 @@ class BrokerHost:
         )
         return link
 
+    def secure(self, link: int, size: int, certificate: str) -> None:
+        """Bytes of a TLS handshake came; when it is complete, with the name in the certificate."""
+        if link in self._connections:
+            now_us = self._clock.now_us()
+            self._call("secure", lambda: self._core.secure(link, size, certificate, now_us))
+
     def received(self, link: int, data: bytes) -> None:
         if link not in self._connections or self._is_stopping:
             return
@@ -131,7 +138,7 @@ class BrokerHost:
         try:
             self._core.receive(link, data, self._clock.now_us())
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
 
     def congested(self, link: int, is_congested: bool) -> None:
         if link in self._connections:
@@ -142,10 +149,11 @@ class BrokerHost:
 
     def detach(self, link: int, error: Exception | None) -> None:
         if self._connections.remove(link, error):
-            self._close_in_core(link)
+            self._close_in_core([link])
 
-    def _close_in_core(self, link: int) -> None:
-        self._call("close", lambda: self._core.close(link, self._clock.now_us()))
+    def _close_in_core(self, links: list[int]) -> None:
+        for link in links:
+            self._call("close", partial(self._core.close, link, self._clock.now_us()))
 
     # ---- turns
 
@@ -162,7 +170,7 @@ class BrokerHost:
         try:
             call()
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
 
     def _schedule_turn(self) -> None:
         """A turn follows the events of this poll. The first of them begins a hold of the loop."""
@@ -185,18 +193,17 @@ class BrokerHost:
             watch.end(began, taking, acting, effects.requests)
         except Exception as error:
             # A commit that is lost with other effects would never be answered.
-            self._fail(error)
+            self.fail(error)
 
     def _carry_out(self, effects: Effects) -> None:
         if self._store.failure is not None:
-            self._fail(self._store.failure)
+            self.fail(self._store.failure)
             return
         self.counts.turns += 1
         for link, frames in effects.writes.items():
             if not self._connections.write(link, frames):
-                self._close_in_core(link)
-        for link in self._connections.cut_unsent():
-            self._close_in_core(link)
+                self._close_in_core([link])
+        self._close_in_core(self._connections.cut_unsent())
         for link, close in effects.closes:
             self._connections.close(link, close)
         if effects.commit is not None:
@@ -224,7 +231,7 @@ class BrokerHost:
         try:
             wait_us = self._core.deadline_us - now_us
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
             return None
         if wait_us > 0:
             return wait_us / 1e6
@@ -250,15 +257,11 @@ class BrokerHost:
 
     def store_unavailable(self, error: StoreOutage) -> None:
         """End all connections with the reason, and refuse new ones until the outage is over."""
-        for link in self._connections.dismiss_all(self.outages.begin(error)):
-            self._close_in_core(link)
-
-    def store_failed(self, error: BaseException) -> None:
-        self._fail(error)
+        self._close_in_core(self._connections.dismiss_all(self.outages.begin(error)))
 
     # ---- the end
 
-    def _fail(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """End the broker: from now on it reads, takes and commits nothing."""
         if self.finished.done():
             return

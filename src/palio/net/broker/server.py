@@ -110,7 +110,7 @@ class Server:
         elif isinstance(trouble, StoreOutage):
             self.host.store_unavailable(trouble)
         else:
-            self.host.store_failed(trouble)
+            self.host.fail(trouble)
 
     def dial(self, name: str, *endpoints: Endpoint) -> None:
         """Dial a neighbour of the configuration at these endpoints in turn, from now on."""

@@ -92,6 +92,11 @@ class ConnectionHost(Protocol):
         """
         ...
 
+    def secure(self, link: int, size: int, certificate: str) -> None:
+        """So many bytes of a TLS handshake arrived; when it is complete, with the verified name of the
+        other end."""
+        ...
+
     def received(self, link: int, data: bytes) -> None:
         """Native frames arrived, in any pieces."""
         ...

@@ -33,10 +33,10 @@ from palio.protocol.broker.router_news import send_news
 from palio.protocol.broker.scheduler import Item, Slices, TurnScheduler
 from palio.protocol.broker.settings import Settings
 from palio.protocol.broker.snapshot import Snapshot
+from palio.protocol.broker.subscriptions import end_overflowed
 from palio.protocol.broker.table_upkeep import TableUpkeep
 from palio.protocol.durability.storage import Store
 from palio.protocol.wire.batch import MessageBatch
-from palio.protocol.wire.codes import EndCode
 from palio.protocol.wire.control import (
     Acknowledge,
     Bye,
@@ -102,6 +102,15 @@ class Broker:
             self._handshakes.dial(made, dials)
         else:
             self._guard.opened(made, now_us)
+
+    def secure(self, link: int, size: int, certificate: str, now_us: int) -> None:
+        """So many bytes of a TLS handshake came; when it is complete, with the verified name in it."""
+        self._at(now_us)
+        found = self._links.open.get(link)
+        if found is not None:
+            found.heard_us, found.certificate = now_us, certificate
+            self._guard.received(found, size, now_us)
+            self._settle()
 
     def receive(self, link: int, data: bytes, now_us: int) -> None:
         """Process bytes from a connection."""
@@ -280,7 +289,7 @@ class Broker:
         local, port, links, view = parts.local, parts.port, self._links, parts.view
         while True:
             if local.overflowed:
-                self._end_overflowed()
+                end_overflowed(local, parts.subscriptions)
             elif links.closed:
                 self._close_links()
             elif port.packets or port.occurrences:
@@ -307,13 +316,6 @@ class Broker:
         send_news(parts.port, parts.neighbours.links, parts.local)
         for link, close in closed:
             self._output.close(link.number, close)
-
-    def _end_overflowed(self) -> None:
-        """Subscriptions for which too much waited are over."""
-        parts = self.parts
-        while parts.local.overflowed:
-            one, reason = parts.local.overflowed.pop()
-            parts.subscriptions.end(one.link, one.id, EndCode.FULL, reason)
 
     def _detach(self, link: Link) -> None:
         self._guard.forget(link)

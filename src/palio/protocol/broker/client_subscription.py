@@ -7,16 +7,16 @@ from palio.protocol.broker.access import Identity
 from palio.protocol.interfaces import SharedSubscription
 from palio.routing.patterns.pattern import Pattern
 
-CONGESTED = 1 << 40
-"""Credit that is withheld while a connection is congested: larger than any credit."""
+_WITHHELD = 1 << 40
+"""Credit that is withheld while a subscription gets no messages: larger than any credit."""
 
 
 class ClientSubscription:
     """One subscription of one client."""
 
     __slots__ = (
-        "bytes", "durable", "group", "id", "identity", "is_congested", "link", "number", "pattern",
-        "predicate", "shared", "version",
+        "bytes", "durable", "group", "id", "identity", "is_congested", "is_unchecked", "link", "number",
+        "pattern", "predicate", "shared", "version",
     )  # fmt: skip
 
     def __init__(self, link: int, id: int, identity: Identity) -> None:
@@ -41,7 +41,10 @@ class ClientSubscription:
         self.is_congested = False
         """Whether its credit is withheld because the connection is congested."""
 
+        self.is_unchecked = False
+        """Whether its credit is withheld until it has been compared with new grants."""
+
     @property
     def withheld(self) -> int:
         """The credit that is withheld."""
-        return CONGESTED if self.is_congested else 0
+        return _WITHHELD if self.is_congested or self.is_unchecked else 0

@@ -160,10 +160,12 @@ class Clients:
                 self._interests.grant(name, None)
 
     def reload(self, access: Access, now_us: int) -> None:
-        """Replace identities and grants; end what they no longer allow."""
+        """Replace identities and grants; end what they no longer allow. From now on no subscription gets
+        a message before its client's new grants are found to cover it."""
         self._access = access
         self._operations.follow(access, now_us)
         known = {identity.name: identity for identity in access.identities()}
+        compared: dict[tuple[int, str], bool] = {}
         for link in self._clients.values():
             self._forget_identity(link)
             link.is_restricted = False
@@ -173,14 +175,13 @@ class Clients:
             if identity is None:
                 reason = f"identity {link.identity.name!r} was removed from the configuration"
                 self._links.close(link, CloseCode.DENIED, reason)
-            else:
-                self._identify(link, identity)
-                self._work.add(self._check_grants(link, identity))
-
-    def _check_grants(self, link: Link, identity: Identity) -> Slices:
-        """End the subscriptions of a client that its new grants do not cover."""
-        if link.number in self._clients:
-            yield from self._subscriptions.check_grants(link.number, identity)
+                continue
+            old, key = link.identity, (id(link.identity), identity.name)
+            if key not in compared:
+                compared[key] = old == identity
+            self._identify(link, old if compared[key] else identity)
+            if not compared[key]:
+                self._work.add(self._subscriptions.set_grants(link.number, identity))
 
     def congest(self, link: Link, is_congested: bool) -> None:
         """The host has too many unsent bytes for a client, or no longer."""
@@ -225,7 +226,7 @@ class Clients:
         identity = link.identity
         yield from self._subscriptions.subscribe(link.number, identity, request, now_us)
         if link.identity is not identity:  # grants were reloaded meanwhile
-            yield from self._subscriptions.check_grants(link.number, link.identity)
+            yield from self._subscriptions.set_grants(link.number, link.identity)
 
     def _advertise(self, link: Link, request: AdvertiseRequest | UnadvertiseRequest) -> Slices:
         own = self._advertised.setdefault(link.number, {})

@@ -15,7 +15,7 @@ from typing import cast
 
 from palio.errors import PalioError
 from palio.protocol.broker.access import Identity
-from palio.protocol.broker.client_subscription import CONGESTED, ClientSubscription
+from palio.protocol.broker.client_subscription import ClientSubscription
 from palio.protocol.broker.durable import Consumer, HomeSubscriptions, check_subscription_name
 from palio.protocol.broker.effects import BackgroundJob, CommittedAct, Output
 from palio.protocol.broker.groups import LiveGroups
@@ -27,6 +27,7 @@ from palio.protocol.broker.scheduler import Slices, in_slices
 from palio.protocol.broker.settings import SubscriptionBounds
 from palio.protocol.broker.subscription_checks import denied, parse_small, permitted, watchable
 from palio.protocol.broker.text_budget import TextBudget, sendable_bytes
+from palio.protocol.broker.withheld_credit import WithheldCredit
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.outgoing import QueueEnded
 from palio.protocol.interfaces import (
@@ -69,6 +70,7 @@ class ClientSubscriptions:
     ) -> None:
         self._interests, self._local, self._store = interests, local, store
         self.home, self._output = home, output
+        self._withheld = WithheldCredit(local, store)
         self._bounds, self._budget = bounds, budget
         self._groups = LiveGroups()
         self._clients: dict[int, dict[int, ClientSubscription]] = {}  # by link and id
@@ -265,27 +267,35 @@ class ClientSubscriptions:
 
     def congest(self, link: int, is_congested: bool) -> None:
         """While a connection is congested, the subscriptions that it has get no messages."""
-        change = -CONGESTED if is_congested else CONGESTED
         for one in self._clients[link].values():
-            if one.is_congested is not is_congested:
-                one.is_congested = is_congested
-                self._local.grant_credit(link, one.id, change)
-                self._store.grant_credit(Consumer(link, one.id), change)
+            before, one.is_congested = one.withheld, is_congested
+            self._withheld.follow(one, before)
 
-    def check_grants(self, link: int, identity: Identity) -> Slices:
-        """Set new grants of a client, and end the subscriptions that they do not cover."""
-        own = list(self._clients[link].values())
-        for one in own:
-            one.identity = identity
-        if identity.subscribes_anything:
-            return
-        for part in in_slices(own, _CHECKED_AT_ONCE):
-            job = BackgroundJob(partial(denied, identity, part))
-            yield job
-            for one, reason in zip(part, job.result(), strict=True):
-                is_there = self._clients.get(link, {}).get(one.id) is one
-                if reason and is_there and one.identity is identity:
-                    self.end(link, one.id, EndCode.DENIED, reason)
+    def set_grants(self, link: int, identity: Identity) -> Slices:
+        """Set new grants of a client. Its subscriptions get no messages until the slices, which are
+        returned, have checked them; those that the grants do not cover end."""
+        may_all, unchecked = identity.subscribes_anything, list[ClientSubscription]()
+        for one in self._clients.get(link, {}).values():
+            if one.identity is not identity:
+                before, one.identity, one.is_unchecked = one.withheld, identity, not may_all
+                self._withheld.follow(one, before)
+                unchecked.append(one)
+
+        def check() -> Slices:
+            for part in in_slices([] if may_all else unchecked, _CHECKED_AT_ONCE):
+                job = BackgroundJob(partial(denied, identity, part))
+                yield job
+                for one, reason in zip(part, job.result(), strict=True):
+                    is_there = self._clients.get(link, {}).get(one.id) is one
+                    if not is_there or one.identity is not identity:  # they have changed again
+                        continue
+                    if reason:
+                        self.end(link, one.id, EndCode.DENIED, reason)
+                    else:
+                        before, one.is_unchecked = one.withheld, False
+                        self._withheld.follow(one, before)
+
+        return check()
 
     def end(self, link: int, id: int, code: EndCode, reason: str) -> None:
         """End a subscription and tell its client why."""
@@ -341,6 +351,13 @@ class ClientSubscriptions:
             self._groups.leave(one.shared)
         if one.durable:
             self._store.detach(Consumer(one.link, one.id))
+
+
+def end_overflowed(local: LocalDelivery, subscriptions: ClientSubscriptions) -> None:
+    """Subscriptions for which too much waited are over."""
+    while local.overflowed:
+        one, reason = local.overflowed.pop()
+        subscriptions.end(one.link, one.id, EndCode.FULL, reason)
 
 
 def _live_full(word: str) -> Full:

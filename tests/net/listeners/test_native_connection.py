@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 from unittest.mock import MagicMock
 
-from palio.net.listeners import native
-from palio.net.listeners.native import NativeConnection
+from palio.net.listeners import native_connection
+from palio.net.listeners.native_connection import NativeConnection
 from tests.net.peers import run
 
 
@@ -23,7 +23,7 @@ def test_finishing_a_connection_that_is_gone_raises_nothing() -> None:
 
 def test_a_large_piece_is_written_as_it_is() -> None:
     small, large = b"x" * 100, b"y" * 20_000
-    assert native._joined([small, small, large, small, large, large]) == [
+    assert native_connection._joined([small, small, large, small, large, large]) == [
         small + small, large, small, large, large,
     ]  # fmt: skip
-    assert native._joined([small, small]) == [small + small]
+    assert native_connection._joined([small, small]) == [small + small]
