@@ -34,6 +34,7 @@ MIB = 1 << 20
 LIMITS = """
 [limits]
 connections = 60
+identity_connections = 60
 strangers = 20
 control = "4 MiB"
 body = "1 MiB"
@@ -91,7 +92,7 @@ class Attack:
         return peers
 
     async def begin_frames(self) -> list[Peer]:
-        peers = [await self.client(f"half-{i}") for i in range(35)]
+        peers = [await self.client(f"half-{i}") for i in range(40)]
         for peer in peers:
             peer.writer.write(struct.pack("<IB", 4 * MIB, 0) + bytes(4 * MIB - 100))
             await asyncio.sleep(0)

@@ -23,7 +23,7 @@ from palio.sim.kernel.plans import NetworkVerb
 from palio.sim.kernel.shrinking import shrunk
 
 SEEDS_MAX = 40
-OPERATIONS_MAX = 20
+OPERATIONS_MAX = 10
 CRASHES = ("crash",) * 3
 
 
@@ -96,14 +96,17 @@ def frames_of(data: bytes) -> Iterator[bytes]:
 
 
 def caught(
-    *kinds: str, make_broker: MakeBroker = Broker, faults: tuple[str, ...] = CRASHES
+    *kinds: str,
+    make_broker: MakeBroker = Broker,
+    faults: tuple[str, ...] = CRASHES,
+    operations_max: int = OPERATIONS_MAX,
 ) -> BrokerPlan:
     """Some seed fails one of these checks, and shrinks to a text that fails in the same way."""
     settings = BrokerSettings(3, operations=20, faults=faults)
     plans = (draw(settings, seed) for seed in range(SEEDS_MAX))
     plan = next(plan for plan in plans if run(plan, make_broker).kind is not None)
     short = shrunk(BROKERS, plan, lambda tried: run(tried, make_broker))
-    assert len(short.operations) <= OPERATIONS_MAX, str(short)
+    assert len(short.operations) <= operations_max, str(short)
     replayed = run(parse_broker_plan(str(short)), make_broker)
     assert replayed.kind in kinds, replayed.text
     assert replayed == run(short, make_broker)
@@ -126,14 +129,16 @@ def test_a_store_that_loses_a_committed_write(monkeypatch: pytest.MonkeyPatch) -
     end: Callable[[SimulatedDisk[bytes]], None] = SimulatedDisk.end
 
     def lossy(self: SimulatedDisk[bytes]) -> None:
-        """By content, not by count, so that a short plan shows it too."""
+        """By content, not by count, so that a shorter plan may show it too. Not every one does: values
+        hold times and numbers, so what is lost changes with each operation that is left out."""
         writes = self._under_way[0]
         for key in [key for key, value in writes.items() if value and zlib.crc32(value) % 5 == 0]:
             del writes[key]
         end(self)
 
     monkeypatch.setattr(SimulatedDisk, "end", lossy)
-    short = caught("lost", "twice", "broken", "leftovers", "restless", "refused")
+    kinds = ("lost", "twice", "broken", "leftovers", "restless", "refused")
+    short = caught(*kinds, operations_max=19)
     monkeypatch.undo()
     assert run(short).kind is None
 
