@@ -5,7 +5,8 @@
     Joined(peer, role)     ┐
     Received(peer, packet) ├──▶ Router.step ──▶ Send(peer, packet), Send(peer, packet), ...
     Left(peer)             │
-    Tick(now)              ┘
+    Tick(now)              │
+    TopologyChanged(net)   ┘
 
 A peer is an application or another router. Packets carry no addresses: the router knows the sender
 by the link on which a packet arrives. Links deliver the packets of one peer in order and at most
@@ -25,6 +26,7 @@ from palio.model.predicate import Filter
 from palio.routing.patterns.packets import Assembled, Sieved, Unwatch, Watch
 from palio.routing.publication import Peer as Peer
 from palio.routing.publication import Publish as Publish
+from palio.routing.topology import Topology
 
 
 class Role(StrEnum):
@@ -33,15 +35,19 @@ class Role(StrEnum):
     CLIENT = "client"
     """An application, or a router below this one in a hierarchy: gets only what it subscribed to."""
     NEIGHBOUR = "neighbour"
-    """A router of the same acyclic overlay: subscriptions and advertisements go there too."""
+    """A router of the same overlay: subscriptions and advertisements go there too."""
     MASTER = "master"
     """The router above in a hierarchy: gets all subscriptions and all messages from below."""
 
 
 class Subscribe(msgspec.Struct, frozen=True, tag=True):
-    """The sender subscribes to the messages that this filter selects."""
+    """The sender subscribes to the messages that this filter selects.
+
+    `origin`, here and below, names the branch of a graph that it belongs to (overlay.py).
+    """
 
     filter: Filter
+    origin: str | None = None
 
 
 class Unsubscribe(msgspec.Struct, frozen=True, tag=True):
@@ -53,12 +59,14 @@ class Unsubscribe(msgspec.Struct, frozen=True, tag=True):
 
     filter: Filter
     instead: tuple[Filter, ...] = ()
+    origin: str | None = None
 
 
 class Advertise(msgspec.Struct, frozen=True, tag=True):
     """The sender may publish messages that this allows."""
 
     advertisement: Advertisement
+    origin: str | None = None
 
 
 class Unadvertise(msgspec.Struct, frozen=True, tag=True):
@@ -66,14 +74,17 @@ class Unadvertise(msgspec.Struct, frozen=True, tag=True):
 
     advertisement: Advertisement
     instead: tuple[Advertisement, ...] = ()
+    origin: str | None = None
 
 
 class Restate(msgspec.Struct, frozen=True, tag=True):
-    """All subscriptions, advertisements and watches of the sender; they replace those before."""
+    """All subscriptions, advertisements and watches of the sender; they replace those before. With an
+    origin: all subscriptions and advertisements of that branch, and the others stay."""
 
     subscriptions: tuple[Filter, ...] = ()
     advertisements: tuple[Advertisement, ...] = ()
     watches: tuple[Watch, ...] = ()
+    origin: str | None = None
 
 
 Packet: TypeAlias = (
@@ -115,7 +126,13 @@ class Tick(msgspec.Struct, frozen=True):
     now: int
 
 
-Event: TypeAlias = Joined | Left | Received | Tick
+class TopologyChanged(msgspec.Struct, frozen=True):
+    """The links of the graph are others. None: this router reaches no other one."""
+
+    net: Topology | None
+
+
+Event: TypeAlias = Joined | Left | Received | Tick | TopologyChanged
 
 
 class Send(msgspec.Struct, frozen=True):

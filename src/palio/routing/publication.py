@@ -20,3 +20,5 @@ class Publish(msgspec.Struct, frozen=True, tag=True):
     number: int
     time: int = 0
     """When it was published, in microseconds of the publisher's clock; patterns order messages by it."""
+    source: str | None = None
+    """The router where it was published: on a graph, messages follow the tree of their source."""

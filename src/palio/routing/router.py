@@ -8,6 +8,7 @@
                Publish                                                   goes where it matches
                Watch, Unwatch, Assembled, Sieved                         patterns (patterns/watching)
     Tick       patterns release messages that they held
+    TopologyChanged   on a graph: subscriptions and advertisements follow other trees
 
 Two posets hold the filters and the advertisements of all peers (`subscriptions.py`). A step first
 changes those of its peer and then computes what is forwarded, so other peers see only the result.
@@ -19,6 +20,9 @@ changes those of its peer and then computes what is forwarded, so other peers se
 
 For patterns, the router is a peer of itself: under its own name it subscribes to the parts that it
 matches, so patterns use the same forwarding and covering as all subscriptions.
+
+On a graph, subscriptions follow the trees of their origins (overlay.py). A message follows the tree of
+its source: it comes from the parent there, and goes to the children that it matches.
 
 In a hierarchy a router is a client of its master. Messages from above reach it by match, so the
 master need not advertise; the master forwards the router's advertisements to its own neighbours.
@@ -32,12 +36,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
+import msgspec
+
 from palio.errors import RoutingError
 from palio.model.advertisement import Advertisement
 from palio.model.covering import intersects
 from palio.model.message import Message
 from palio.model.predicate import Filter, Op
+from palio.routing.graph_routes import GraphRoutes
 from palio.routing.interest_table import InterestTable
+from palio.routing.overlay import Branch
 from palio.routing.packets import (
     Advertise,
     Event,
@@ -52,6 +60,7 @@ from palio.routing.packets import (
     Send,
     Subscribe,
     Tick,
+    TopologyChanged,
     Unadvertise,
     Unsubscribe,
 )
@@ -59,14 +68,15 @@ from palio.routing.patterns.packets import Assembled, Sieved, Unwatch, Watch
 from palio.routing.patterns.watching import PatternSettings, Watches
 from palio.routing.poset import ADVERTISEMENTS, SUBSCRIPTIONS
 from palio.routing.subscriptions import Subscriptions
+from palio.routing.topology import Topology
 
 
 class Router:
-    """One node of an acyclic or hierarchical overlay.
+    """One node of an overlay: acyclic, hierarchical, or with `graph` any graph.
 
     With `advertisements`, a subscription is forwarded to a neighbour only when it intersects an
     advertisement that came from there; publishers must advertise what they publish. `patterns` has
-    the settings for patterns.
+    the settings for patterns. `graph` gives the peer for the name of a neighbour in the topology.
 
     >>> from palio.model.language import parse
     >>> router = Router("1")
@@ -88,6 +98,7 @@ class Router:
         advertisements: bool = False,
         patterns: PatternSettings | None = None,
         table: InterestTable | None = None,
+        graph: Callable[[str], Peer] | None = None,
     ) -> None:
         """`table` may be shared: its other users add interfaces of their own."""
         self.name = name
@@ -96,8 +107,14 @@ class Router:
         self._joined: dict[Peer, int] = {}  # peer -> its position in the order of joining
         self._joins = 0
         self._master: Peer | None = None
-        self._advertisements: Subscriptions[Advertisement] = Subscriptions(ADVERTISEMENTS)
-        self._subscriptions: Subscriptions[Filter] = Subscriptions(SUBSCRIPTIONS, self._is_met)
+        self._graph = None if graph is None else GraphRoutes(name, graph)
+        ahead, back = (None, None) if self._graph is None else self._graph.overlays
+        self._advertisements: Subscriptions[Advertisement] = Subscriptions(
+            ADVERTISEMENTS, overlay=ahead
+        )
+        self._subscriptions: Subscriptions[Filter] = Subscriptions(
+            SUBSCRIPTIONS, self._is_met, overlay=back
+        )
         self._table = table if table is not None else InterestTable()
         self._watches = Watches(
             patterns or PatternSettings(),
@@ -134,7 +151,8 @@ class Router:
     def destinations(
         self, message: Message | Mapping[str, object], source: Peer | None = None
     ) -> list[Peer]:
-        """The peers that get a message that came from a peer, in the order of joining."""
+        """The peers that get a message that came from a peer, in the order of joining. On a graph, only
+        clients: the next routers depend on where the message was published."""
         message = message if isinstance(message, Message) else Message(message)
         return self.next_hops(self._table.interfaces_of(message), source)
 
@@ -169,6 +187,8 @@ class Router:
             return self._join(event.peer, event.role)
         if isinstance(event, Tick):
             return self._watches.tick(event.now)
+        if isinstance(event, TopologyChanged):
+            return self._reroute(event.net)
         self._require(event)
         if isinstance(event, Left):
             return self._leave(event.peer)
@@ -185,9 +205,29 @@ class Router:
         return self._watches.publish(source, packet)
 
     def _publish(self, source: Peer, packet: Publish) -> list[Send]:
+        if self._graph is not None and packet.source is None:  # of a client
+            packet = msgspec.structs.replace(packet, source=self.name)
         found = self._table.interfaces_of(packet.message)
-        sends = [Send(peer, packet) for peer in self.next_hops(found, source)]
+        peers = self.next_hops(found, source)
+        if self._graph is not None:
+            children = self._graph.children(packet.source, source)
+            peers = [p for p in peers if self._peers[p] is not Role.NEIGHBOUR or p in children]
+        sends = [Send(peer, packet) for peer in peers]
         return sends + self.observe(source, packet) if self.name in found else sends
+
+    def _reroute(self, net: Topology | None) -> list[Send]:
+        """Forward subscriptions and advertisements along the trees of another topology."""
+        if self._graph is None:
+            raise RoutingError(f"router {self.name} is on no graph: its overlay has no topology")
+        self._graph.follow(net)
+        changed = dict.fromkeys([*self._advertisements.relink(), *self._subscriptions.relink()])
+        told = [self._restated(branch) for branch in changed if branch.peer in self._peers]
+        # Additions first, so that no message is lost where an item only changes its branch.
+        return sorted(told, key=lambda send: send.packet == Restate(origin=send.packet.origin))
+
+    def _restated(self, branch: Branch) -> Send:
+        told = self._subscriptions.forwarded_to(branch), self._advertisements.forwarded_to(branch)
+        return Send(branch.peer, Restate(*told, origin=branch.origin))
 
     def _require(self, event: Left | Received) -> None:
         if event.peer not in self._peers:
@@ -226,12 +266,15 @@ class Router:
             return sends
         if role is Role.NEIGHBOUR:
             self._watches.mute(peer)
+        whole = Branch(peer)
         told = Restate(
-            tuple(self._subscriptions.forwarded(peer)),
-            tuple(self._advertisements.forwarded(peer)),
+            self._subscriptions.forwarded_to(whole),
+            self._advertisements.forwarded_to(whole),
             self._watches.told(peer),
         )
-        return [*sends, Send(peer, told)]
+        own = [*self._subscriptions.branches(peer), *self._advertisements.branches(peer)]
+        others = [self._restated(branch) for branch in dict.fromkeys(own) if branch != whole]
+        return [*sends, Send(peer, told), *others]
 
     def _leave(self, peer: Peer) -> list[Send]:
         self._subscriptions.unlink(peer)
@@ -244,26 +287,37 @@ class Router:
 
     def _hear(self, peer: Peer, packet: Packet) -> None:
         """Apply a packet to the subscriptions, advertisements or watches of a peer."""
-        if isinstance(packet, Subscribe):
-            self._subscriptions.say(peer, packet.filter)
-        elif isinstance(packet, Unsubscribe):
-            self._subscriptions.cancel(peer, packet.filter)
-            for filter in packet.instead:
-                self._subscriptions.say(peer, filter)
-        elif isinstance(packet, Advertise):
-            self._advertisements.say(peer, packet.advertisement)
-        elif isinstance(packet, Unadvertise):
-            self._advertisements.cancel(peer, packet.advertisement)
-            for advertisement in packet.instead:
-                self._advertisements.say(peer, advertisement)
-        elif isinstance(packet, Restate):
-            self._subscriptions.restate(peer, packet.subscriptions)
-            self._advertisements.restate(peer, packet.advertisements)
-            self._watches.restate(peer, packet.watches)
-        elif isinstance(packet, Watch):
+        if isinstance(packet, Watch):
             self._watches.say(peer, packet)
         elif isinstance(packet, Unwatch):
             self._watches.cancel(peer, packet.id)
+        elif isinstance(packet, Subscribe | Unsubscribe | Advertise | Unadvertise | Restate):
+            self._change(Branch(peer, packet.origin), packet)
+
+    def _change(
+        self, branch: Branch, packet: Subscribe | Unsubscribe | Advertise | Unadvertise | Restate
+    ) -> None:
+        """Apply a packet to the subscriptions or advertisements of a peer in a branch."""
+        subscriptions, advertisements = self._subscriptions, self._advertisements
+        if isinstance(packet, Subscribe):
+            subscriptions.say(branch, packet.filter)
+        elif isinstance(packet, Unsubscribe):
+            subscriptions.cancel(branch, packet.filter)
+            for filter in packet.instead:
+                subscriptions.say(branch, filter)
+        elif isinstance(packet, Advertise):
+            advertisements.say(branch, packet.advertisement)
+        elif isinstance(packet, Unadvertise):
+            advertisements.cancel(branch, packet.advertisement)
+            for advertisement in packet.instead:
+                advertisements.say(branch, advertisement)
+        else:
+            if packet.origin is None:
+                subscriptions.forget_others(branch)
+                advertisements.forget_others(branch)
+                self._watches.restate(branch.peer, packet.watches)
+            subscriptions.restate(branch, packet.subscriptions)
+            advertisements.restate(branch, packet.advertisements)
 
     def _settle(self, peer: Peer, *, replan: bool = False) -> list[Send]:
         """The packets that follow from changes of a peer. `replan`: make new plans for all patterns."""
@@ -273,16 +327,19 @@ class Router:
         watching = self._watches.settle(offered, replan=replan)
         self._want()
         sends = []
-        for there, words in self._advertisements.settle():
-            for item, instead in words:
-                sends.append(
-                    Send(there, Advertise(item) if instead is None else Unadvertise(item, instead))
-                )
-        for there, wanted in self._subscriptions.settle():
+        said: Packet
+        for (there, origin), offers in self._advertisements.settle():
+            for item, instead in offers:
+                said = Advertise(item, origin)
+                if instead is not None:
+                    said = Unadvertise(item, instead, origin)
+                sends.append(Send(there, said))
+        for (there, origin), wanted in self._subscriptions.settle():
             for found, rather in wanted:
-                sends.append(
-                    Send(there, Subscribe(found) if rather is None else Unsubscribe(found, rather))
-                )
+                said = Subscribe(found, origin)
+                if rather is not None:
+                    said = Unsubscribe(found, rather, origin)
+                sends.append(Send(there, said))
         return sends + watching
 
     def _want(self) -> None:
@@ -290,7 +347,7 @@ class Router:
         wanted = self._watches.wanted
         if wanted is not self._wanted:  # the list is the same as long as nothing changed
             self._wanted = wanted
-            self._subscriptions.restate(self.name, wanted)
+            self._subscriptions.restate(Branch(self.name), wanted)
             self._table.change(self.name, self._subscriptions.news(self.name))
 
     # ---- subscriptions toward advertisements

@@ -5,12 +5,14 @@
 
 An item is a filter or an advertisement. The poset has one node for all equal items of all peers
 (2000, 3.5). `say`, `cancel` and `restate` change the items of a peer; a step ends with `settle`,
-which updates what is forwarded and returns the announcements for each peer.
+which updates what is forwarded and returns the announcements for each peer. On a graph, the items of
+a peer lie in several branches, by their origins (overlay.py); else a peer has one.
 
-Invariants after `settle`, for every peer Y that items are forwarded to:
-- an item is *eligible* for Y when a peer other than Y has it (no NST in an acyclic overlay) and Y
-  wants it (`meets`);
-- forwarded to Y are exactly the eligible items that no other eligible item covers: formula (1);
+Invariants after `settle`, for every branch Y that items are forwarded to:
+- an item is *eligible* for Y when the overlay leads there from one that has it (on an acyclic one: a
+  peer other than Y has it; NST is what the overlay leaves out), and the peer wants it (`meets`);
+- forwarded to Y are exactly the eligible items that no other eligible item covers, in Y or in a wider
+  branch of the same peer: formula (1);
 - Y has recorded the same set, since both ends apply the same rules (`say`, `cancel`) to the same
   items. Therefore an item is kept as the peer sent it, even if the poset holds an equal one.
 
@@ -28,10 +30,13 @@ from typing import Generic, NamedTuple, TypeVar
 
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Filter
+from palio.routing.overlay import AcyclicOverlay, Branch, Overlay
 from palio.routing.packets import Peer
 from palio.routing.poset import Order, Poset
 
 T = TypeVar("T", Filter, Advertisement)
+
+_NONE: frozenset[Peer] = frozenset()
 
 
 class Announcement(NamedTuple, Generic[T]):
@@ -41,37 +46,45 @@ class Announcement(NamedTuple, Generic[T]):
     instead: tuple[T, ...] | None = None  # None: the item is new
 
 
-class PeerChange(NamedTuple, Generic[T]):
-    """What a peer is sent at the end of a step, in this order."""
+class BranchChange(NamedTuple, Generic[T]):
+    """What the peer of a branch is sent at the end of a step, in this order."""
 
-    peer: Peer
+    branch: Branch
     announcements: list[Announcement[T]]
 
 
 @dataclass(slots=True)
 class _Link(Generic[T]):
-    """A peer that items are forwarded to."""
+    """A branch that items are forwarded to."""
 
+    met: set[T] | None  # the items that the peer wants, shared by its branches; None: all
     forwarded: dict[T, None] = field(default_factory=dict)
-    met: set[T] | None = None  # the items that the peer wants; None: all
     news: dict[T, bool] | None = None  # changes of `forwarded`, for a follower
 
 
 class Subscriptions(Generic[T]):
     """The items of peers, ordered by covering, and the peers to which they are forwarded."""
 
-    def __init__(self, order: Order[T], meets: Callable[[T, Peer], bool] | None = None) -> None:
+    def __init__(
+        self,
+        order: Order[T],
+        meets: Callable[[T, Peer], bool] | None = None,
+        overlay: Overlay | None = None,
+    ) -> None:
         self._poset: Poset[T] = Poset(order)
         self._meets: Callable[[T, Peer], bool] | None = meets
-        self._said: dict[Peer, dict[T, T]] = {}  # item as sent -> the equal one in the poset
+        self._overlay = overlay or AcyclicOverlay()
+        self._said: dict[Branch, dict[T, T]] = {}  # item as sent -> the equal one in the poset
+        self._origins: dict[Peer, dict[Branch, None]] = {}  # the branches in `_said`
         self._renamed: dict[
-            Peer, dict[T, None]
+            Branch, dict[T, None]
         ] = {}  # items that are not in the poset, but an equal one
-        self._subscribers: dict[T, dict[Peer, int]] = {}  # item in the poset -> peer -> equal items
+        self._subscribers: dict[T, dict[Branch, int]] = {}  # item in the poset -> equal items
         self._numbers: dict[T, int] = {}  # order of arrival, in which everything is sent
         self._arrivals = 0
-        self._links: dict[Peer, _Link[T]] = {}
-        self._touched: dict[T, frozenset[Peer]] = {}  # changed in this step -> eligible for, before
+        self._met: dict[Peer, set[T] | None] = {}  # of the peers that items are forwarded to
+        self._links: dict[Branch, _Link[T]] = {}
+        self._touched: dict[T, frozenset[Branch]] = {}  # changed in this step -> eligible, before
         self._news: dict[Peer, dict[T, bool]] = {}  # of this step: added (True), removed
         # answers of the poset, cached for one step
         self._known: dict[tuple[T, T], bool] = {}
@@ -94,25 +107,35 @@ class Subscriptions(Generic[T]):
     def subscribers(self, item: T) -> frozenset[Peer]:
         """The peers that have the item or an equal one (2000, 3.5)."""
         found = self._poset.find(item)
-        return frozenset() if found is None else frozenset(self._subscribers[found])
+        return frozenset(b.peer for b in self._subscribers[found]) if found is not None else _NONE
 
     def forwards(self, item: T) -> frozenset[Peer]:
         """The peers to which the item, or the equal one in the poset, is forwarded."""
         found = self._poset.find(item)
-        return frozenset(peer for peer, link in self._links.items() if found in link.forwarded)
+        return frozenset(b.peer for b, link in self._links.items() if found in link.forwarded)
 
     def said(self, peer: Peer) -> list[T]:
         """The items of a peer, as it sent them."""
-        return list(self._said.get(peer, ()))
+        return list(dict.fromkeys(i for b in self._origins.get(peer, ()) for i in self._said[b]))
 
     def forwarded(self, peer: Peer) -> list[T]:
         """The items that are forwarded to a peer, in the order of arrival."""
-        return self._sorted(self._links[peer].forwarded) if peer in self._links else []
+        own = [branch for branch in self._links if branch.peer == peer]
+        return self._sorted({item for branch in own for item in self._links[branch].forwarded})
+
+    def forwarded_to(self, branch: Branch) -> tuple[T, ...]:
+        """The same, of one branch."""
+        link = self._links.get(branch)
+        return () if link is None else tuple(self._sorted(link.forwarded))
+
+    def branches(self, peer: Peer) -> list[Branch]:
+        """The branches of a peer that anything is forwarded to."""
+        return [b for b, link in self._links.items() if b.peer == peer and link.forwarded]
 
     def follow(self, peer: Peer) -> dict[T, bool]:
         """The items that are forwarded to a peer (True). Later changes are added to the returned dict:
         new items (True) and removed ones (False). The caller clears it."""
-        link = self._links[peer]
+        link = self._links[Branch(peer)]
         link.news = dict.fromkeys(self._sorted(link.forwarded), True)
         return link.news
 
@@ -120,109 +143,150 @@ class Subscriptions(Generic[T]):
 
     def link(self, peer: Peer, *, selective: bool) -> None:
         """Forward to this peer from now on: all items, or those that it `meets`."""
-        link = self._links[peer] = _Link[T]()
+        met: set[T] | None = None
         if selective and self._meets is not None:
-            link.met = {item for item in self._numbers if self._meets(item, peer)}
-        for item in self._numbers:
-            if self._is_eligible(item, peer, link) and not self._is_hidden(item, peer, link):
-                link.forwarded[item] = None
+            met = {item for item in self._numbers if self._meets(item, peer)}
+        self._met[peer] = met
+        self._link(self._overlay.branches(peer))
 
     def unlink(self, peer: Peer) -> None:
         """Forward nothing to this peer any more."""
-        self._links.pop(peer, None)
+        self._met.pop(peer, None)
+        for branch in [branch for branch in self._links if branch.peer == peer]:
+            del self._links[branch]
+
+    def relink(self) -> list[Branch]:
+        """The overlay has changed. Returns the branches, new and old, to which other items are forwarded
+        than before."""
+        before, self._links = self._links, {}
+        for peer in self._met:
+            self._link(self._overlay.branches(peer))
+        now = self._links
+        return [
+            branch
+            for branch in dict.fromkeys([*now, *before])
+            if (now[branch].forwarded.keys() if branch in now else set())
+            != (before[branch].forwarded.keys() if branch in before else set())
+        ]
+
+    def _link(self, branches: Iterable[Branch]) -> None:
+        for branch in branches:
+            self._links[branch] = _Link(self._met[branch.peer])
+        for branch in branches:
+            link = self._links[branch]
+            for item in self._numbers:
+                if self._is_eligible(item, branch, link) and not self._is_hidden(
+                    item, branch, link
+                ):
+                    link.forwarded[item] = None
+        self._known = {}
 
     def is_selective(self, peer: Peer) -> bool:
         """Whether only some items are forwarded to this peer: those that it `meets`."""
-        link = self._links.get(peer)
-        return link is not None and link.met is not None
+        return self._met.get(peer) is not None
 
     def meet(self, peer: Peer, is_met: Callable[[T, bool], bool]) -> None:
         """A peer wants other items than before: `is_met(item, was)` decides."""
-        link = self._links.get(peer)
-        if link is None or link.met is None:
+        met = self._met.get(peer)
+        if met is None:
             return
         for item in self._numbers:
-            was = item in link.met
+            was = item in met
             if is_met(item, was) != was:
                 self._touch(item)
-                (link.met.discard if was else link.met.add)(item)
+                (met.discard if was else met.add)(item)
 
     # ---- changes by peers
 
-    def say(self, peer: Peer, item: T) -> None:
+    def say(self, branch: Branch, item: T) -> None:
         """A peer subscribes or advertises: the three cases of 2000, 3.5."""
-        said = self._said.setdefault(peer, {})
+        said = self._said.get(branch)
+        if said is None:
+            said = self._said[branch] = {}
+            self._origins.setdefault(branch.peer, {})[branch] = None
         if item in said:
             return  # case 1
-        if said and self._has_said_above(peer, item):
+        if said and self._has_said_above(branch, item):
             return  # case 1: no effect
         found = self._poset.insert(item)
         if found not in self._subscribers:
             self._arrive(found)
-        for other in self._said_below(peer, item, found):
-            self._take_back(peer, other)
+        for other in self._said_below(branch, item, found):
+            self._take_back(branch, other)
         self._touch(found)  # cases 2 and 3
         heard = self._subscribers[found]
-        heard[peer] = heard.get(peer, 0) + 1
+        heard[branch] = heard.get(branch, 0) + 1
         said[item] = found
         if found != item:
-            self._renamed.setdefault(peer, {})[item] = None
-        self._note(peer, item, True)
+            self._renamed.setdefault(branch, {})[item] = None
+        self._note(branch, item, True)
 
-    def cancel(self, peer: Peer, item: T) -> None:
+    def cancel(self, branch: Branch, item: T) -> None:
         """Remove the items of a peer that an item covers (2000, 2.4.3)."""
-        if self._said.get(peer):
+        if self._said.get(branch):
             found = item if item in self._subscribers else None
-            for other in self._said_below(peer, item, found):
-                self._take_back(peer, other)
+            for other in self._said_below(branch, item, found):
+                self._take_back(branch, other)
 
-    def restate(self, peer: Peer, items: Iterable[T]) -> None:
-        """Replace all items of a peer. Those that stay are not touched."""
-        wanted, said = dict.fromkeys(items), self._said.get(peer, {})
+    def restate(self, branch: Branch, items: Iterable[T]) -> None:
+        """Replace all items of a peer in a branch. Those that stay are not touched."""
+        wanted, said = dict.fromkeys(items), self._said.get(branch, {})
         for item in [item for item in said if item not in wanted]:
-            self._take_back(peer, item)
+            self._take_back(branch, item)
         for item in wanted:
-            self.say(peer, item)
-        if not self._said.get(peer):  # it may have left: nothing is kept of it
-            self._said.pop(peer, None)
-            self._renamed.pop(peer, None)
+            self.say(branch, item)
+        if branch in self._said and not self._said[branch]:  # nothing is kept of it
+            del self._said[branch], self._origins[branch.peer][branch]
+            self._renamed.pop(branch, None)
+            if not self._origins[branch.peer]:
+                del self._origins[branch.peer]
+
+    def forget_others(self, branch: Branch) -> None:
+        """Remove all items that a peer has in other branches."""
+        for other in list(self._origins.get(branch.peer, ())):
+            if other != branch:
+                self.restate(other, ())
 
     def news(self, peer: Peer) -> dict[T, bool]:
         """The items that a peer has added (True) and removed (False) since the last `settle`."""
         return self._news.get(peer, {})
 
-    def _has_said_above(self, peer: Peer, item: T) -> bool:
+    def _has_said_above(self, branch: Branch, item: T) -> bool:
         """Whether an item of the peer covers this one."""
-        said = self._said[peer]
+        said = self._said[branch]
         if item in self._poset:
             above = any(o in said and self._covers(o, item) for o in self._poset.above(item))
         else:
             above = any(o in said for o in self._poset.covering(item))
-        return above or self._is_above(peer, item)
+        return above or self._is_above(branch, item)
 
-    def _is_above(self, peer: Peer, item: T) -> bool:
-        return any(self._covers(other, item) for other in self._renamed.get(peer, ()))
+    def _is_above(self, branch: Branch, item: T) -> bool:
+        return any(self._covers(other, item) for other in self._renamed.get(branch, ()))
 
-    def _said_below(self, peer: Peer, item: T, found: T | None) -> list[T]:
+    def _said_below(self, branch: Branch, item: T, found: T | None) -> list[T]:
         """The items of the peer that this one covers, itself included."""
-        said = self._said[peer]
+        said = self._said[branch]
         covered = self._poset.covered(item) if found != item else {item, *self._under(item)}
         below: list[T] = [o for o in covered if o in said]
-        renamed: list[T] = [o for o in self._renamed.get(peer, ()) if self._covers(item, o)]
+        renamed: list[T] = [o for o in self._renamed.get(branch, ()) if self._covers(item, o)]
         return self._sorted(below) + renamed
 
-    def _take_back(self, peer: Peer, item: T) -> None:
-        found = self._said[peer].pop(item)
-        self._renamed.get(peer, {}).pop(item, None)
+    def _take_back(self, branch: Branch, item: T) -> None:
+        found = self._said[branch].pop(item)
+        self._renamed.get(branch, {}).pop(item, None)
         self._touch(found)
         heard = self._subscribers[found]
-        heard[peer] -= 1
-        if not heard[peer]:
-            del heard[peer]
-        self._note(peer, item, False)
+        heard[branch] -= 1
+        if not heard[branch]:
+            del heard[branch]
+        self._note(branch, item, False)
 
-    def _note(self, peer: Peer, item: T, is_said: bool) -> None:
-        news = self._news.setdefault(peer, {})
+    def _note(self, branch: Branch, item: T, is_said: bool) -> None:
+        """An item was added or removed in a branch; the peer may have it in others too."""
+        others = self._origins.get(branch.peer, {})
+        if len(others) > 1 and any(item in self._said[b] for b in others if b != branch):
+            return
+        news = self._news.setdefault(branch.peer, {})
         if item in news:  # added and removed cancel each other out
             del news[item]
         else:
@@ -234,36 +298,39 @@ class Subscriptions(Generic[T]):
         self._subscribers[item] = {}
         self._numbers[item] = self._arrivals
         self._arrivals += 1
-        for peer, link in self._links.items():
-            if link.met is not None and self._meets is not None and self._meets(item, peer):
-                link.met.add(item)
+        for peer, met in self._met.items():
+            if met is not None and self._meets is not None and self._meets(item, peer):
+                met.add(item)
 
     def _touch(self, item: T) -> None:
         """Remember the eligibility of an item before its first change in this step."""
         if item not in self._touched:
             self._touched[item] = frozenset(
-                peer for peer, link in self._links.items() if self._is_eligible(item, peer, link)
+                branch
+                for branch, link in self._links.items()
+                if self._is_eligible(item, branch, link)
             )
 
     # ---- forwarding
 
-    def settle(self) -> list[PeerChange[T]]:
-        """Update what is forwarded; returns the changes for each peer that has any."""
-        changes: list[PeerChange[T]] = []
+    def settle(self) -> list[BranchChange[T]]:
+        """Update what is forwarded; returns the changes for each branch that has any."""
+        changes: list[BranchChange[T]] = []
         if not self._touched:
             self._news = {}
             return changes
-        for peer, link in self._links.items():
-            gained: list[T] = []
-            lost: list[T] = []
+        gained: dict[Branch, list[T]] = {}
+        lost: dict[Branch, list[T]] = {}
+        for branch, link in self._links.items():
             for item, before in self._touched.items():
-                is_eligible = self._is_eligible(item, peer, link)
-                if is_eligible != (peer in before):
-                    (gained if is_eligible else lost).append(item)
-            if gained or lost:
-                announcements = self._forward(peer, link, gained, lost)
+                is_eligible = self._is_eligible(item, branch, link)
+                if is_eligible != (branch in before):
+                    (gained if is_eligible else lost).setdefault(branch, []).append(item)
+        if gained or lost:
+            for branch, link in self._links.items():
+                announcements = self._forward(branch, link, gained, lost)
                 if announcements:
-                    changes.append(PeerChange(peer, announcements))
+                    changes.append(BranchChange(branch, announcements))
         for item in self._touched:
             if not self._subscribers[item]:
                 self._depart(item)
@@ -272,30 +339,41 @@ class Subscriptions(Generic[T]):
         return changes
 
     def _forward(
-        self, peer: Peer, link: _Link[T], gained: list[T], lost: list[T]
+        self,
+        branch: Branch,
+        link: _Link[T],
+        gained: dict[Branch, list[T]],
+        lost: dict[Branch, list[T]],
     ) -> list[Announcement[T]]:
-        """Apply formula (1) for one peer whose eligible items have changed.
+        """Apply formula (1) for one branch, when eligible items of any branch have changed.
 
         Candidates to be forwarded are the items that became eligible, and those below an item that
         is not eligible any more. Candidates to be removed are that item, and those that a newly
-        eligible item covers.
+        eligible item covers. An item of a wider branch covers itself here, too.
         """
-        forwarded = link.forwarded
-        dropped = [item for item in lost if item in forwarded]
-        for item in gained:
+        forwarded, own_gained, own_lost = link.forwarded, gained.get(branch), lost.get(branch)
+        dropped = [item for item in own_lost or () if item in forwarded]
+        open_ = dict.fromkeys(own_gained or ())
+        for item in own_gained or ():
             dropped += [other for other in self._under(item) if other in forwarded]
+        for item in own_lost or ():
+            open_.update(dict.fromkeys(self._under(item)))
+        for wider in self._overlay.wider(branch):
+            for item in gained.get(wider, ()):
+                dropped += [other for other in (item, *self._under(item)) if other in forwarded]
+            for item in lost.get(wider, ()):
+                open_.update(dict.fromkeys((item, *self._under(item))))
+        if not dropped and not open_:
+            return []
         before = set(dropped)
         for item in before:
             del forwarded[item]
-        open_ = dict.fromkeys(gained)
-        for item in lost:
-            open_.update(dict.fromkeys(self._under(item)))
         added = {
             item
             for item in open_
             if item not in forwarded
-            and self._is_eligible(item, peer, link)
-            and not self._is_hidden(item, peer, link)
+            and self._is_eligible(item, branch, link)
+            and not self._is_hidden(item, branch, link)
         }
         forwarded.update(dict.fromkeys(self._sorted(added)))
         new, old = added - before, before - added
@@ -341,23 +419,24 @@ class Subscriptions(Generic[T]):
     def _depart(self, item: T) -> None:
         self._poset.remove(item)
         del self._subscribers[item], self._numbers[item]
-        for link in self._links.values():
-            if link.met is not None:
-                link.met.discard(item)
+        for met in self._met.values():
+            if met is not None:
+                met.discard(item)
 
-    def _is_eligible(self, item: T, peer: Peer, link: _Link[T]) -> bool:
-        """Another peer has it, and this one wants it."""
+    def _is_eligible(self, item: T, branch: Branch, link: _Link[T]) -> bool:
+        """The overlay leads there from one that has it, and the peer wants it."""
         heard = self._subscribers[item]
-        count = len(heard)
-        if not count or (count == 1 and peer in heard):
+        if not heard or (link.met is not None and item not in link.met):
             return False
-        return link.met is None or item in link.met
+        return self._overlay.reaches(heard, branch)
 
-    def _is_hidden(self, item: T, peer: Peer, link: _Link[T]) -> bool:
-        """Does another eligible item cover it?"""
-        return any(
-            self._is_eligible(other, peer, link) and self._covers(other, item)
-            for other in self._poset.above(item)
+    def _is_hidden(self, item: T, branch: Branch, link: _Link[T]) -> bool:
+        """Does another eligible item cover it, or the same one in a wider branch?"""
+        wider = [(b, self._links[b]) for b in self._overlay.wider(branch) if b in self._links]
+        return any(self._is_eligible(item, b, other) for b, other in wider) or any(
+            any(self._is_eligible(o, b, other) for b, other in ((branch, link), *wider))
+            and self._covers(o, item)
+            for o in self._poset.above(item)
         )
 
     # ---- the poset around an item
