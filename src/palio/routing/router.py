@@ -223,7 +223,7 @@ class Router:
         changed = dict.fromkeys([*self._advertisements.relink(), *self._subscriptions.relink()])
         told = [self._restated(branch) for branch in changed if branch.peer in self._peers]
         # Additions first, so that no message is lost where an item only changes its branch.
-        return sorted(told, key=lambda send: send.packet == Restate(origin=send.packet.origin))
+        return sorted(told, key=lambda send: _is_empty(send.packet))
 
     def _restated(self, branch: Branch) -> Send:
         told = self._subscriptions.forwarded_to(branch), self._advertisements.forwarded_to(branch)
@@ -369,6 +369,10 @@ class Router:
 
     def _is_met(self, item: Filter, peer: Peer) -> bool:
         return any(_meeting(a)(item) for a in self._advertisements.said(peer))
+
+
+def _is_empty(packet: Packet) -> bool:
+    return isinstance(packet, Restate) and not (packet.subscriptions or packet.advertisements)
 
 
 def _meeting(advertisement: Advertisement) -> Callable[[Filter], bool]:

@@ -26,10 +26,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Filter
+from palio.routing.announcements import Announcement, BranchChange, announcements
+from palio.routing.item_order import ItemOrder
 from palio.routing.overlay import AcyclicOverlay, Branch, Overlay
 from palio.routing.packets import Peer
 from palio.routing.poset import Order, Poset
@@ -37,20 +39,6 @@ from palio.routing.poset import Order, Poset
 T = TypeVar("T", Filter, Advertisement)
 
 _NONE: frozenset[Peer] = frozenset()
-
-
-class Announcement(NamedTuple, Generic[T]):
-    """What a peer is sent: a new item, or the removal of an item and its replacements."""
-
-    item: T
-    instead: tuple[T, ...] | None = None  # None: the item is new
-
-
-class BranchChange(NamedTuple, Generic[T]):
-    """What the peer of a branch is sent at the end of a step, in this order."""
-
-    branch: Branch
-    announcements: list[Announcement[T]]
 
 
 @dataclass(slots=True)
@@ -71,7 +59,8 @@ class Subscriptions(Generic[T]):
         meets: Callable[[T, Peer], bool] | None = None,
         overlay: Overlay | None = None,
     ) -> None:
-        self._poset: Poset[T] = Poset(order)
+        self._items: ItemOrder[T] = ItemOrder(order)
+        self._poset: Poset[T] = self._items.poset
         self._meets: Callable[[T, Peer], bool] | None = meets
         self._overlay = overlay or AcyclicOverlay()
         self._said: dict[Branch, dict[T, T]] = {}  # item as sent -> the equal one in the poset
@@ -80,15 +69,10 @@ class Subscriptions(Generic[T]):
             Branch, dict[T, None]
         ] = {}  # items that are not in the poset, but an equal one
         self._subscribers: dict[T, dict[Branch, int]] = {}  # item in the poset -> equal items
-        self._numbers: dict[T, int] = {}  # order of arrival, in which everything is sent
-        self._arrivals = 0
         self._met: dict[Peer, set[T] | None] = {}  # of the peers that items are forwarded to
         self._links: dict[Branch, _Link[T]] = {}
         self._touched: dict[T, frozenset[Branch]] = {}  # changed in this step -> eligible, before
         self._news: dict[Peer, dict[T, bool]] = {}  # of this step: added (True), removed
-        # answers of the poset, cached for one step
-        self._known: dict[tuple[T, T], bool] = {}
-        self._below: dict[T, set[T]] = {}
 
     # ---- queries
 
@@ -99,10 +83,10 @@ class Subscriptions(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """The items in the order of arrival."""
-        return iter(self._numbers)
+        return iter(self._items)
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._items)
 
     def subscribers(self, item: T) -> frozenset[Peer]:
         """The peers that have the item or an equal one (2000, 3.5)."""
@@ -121,12 +105,14 @@ class Subscriptions(Generic[T]):
     def forwarded(self, peer: Peer) -> list[T]:
         """The items that are forwarded to a peer, in the order of arrival."""
         own = [branch for branch in self._links if branch.peer == peer]
-        return self._sorted({item for branch in own for item in self._links[branch].forwarded})
+        return self._items.sorted(
+            {item for branch in own for item in self._links[branch].forwarded}
+        )
 
     def forwarded_to(self, branch: Branch) -> tuple[T, ...]:
         """The same, of one branch."""
         link = self._links.get(branch)
-        return () if link is None else tuple(self._sorted(link.forwarded))
+        return () if link is None else tuple(self._items.sorted(link.forwarded))
 
     def branches(self, peer: Peer) -> list[Branch]:
         """The branches of a peer that anything is forwarded to."""
@@ -136,7 +122,7 @@ class Subscriptions(Generic[T]):
         """The items that are forwarded to a peer (True). Later changes are added to the returned dict:
         new items (True) and removed ones (False). The caller clears it."""
         link = self._links[Branch(peer)]
-        link.news = dict.fromkeys(self._sorted(link.forwarded), True)
+        link.news = dict.fromkeys(self._items.sorted(link.forwarded), True)
         return link.news
 
     # ---- peers
@@ -145,7 +131,7 @@ class Subscriptions(Generic[T]):
         """Forward to this peer from now on: all items, or those that it `meets`."""
         met: set[T] | None = None
         if selective and self._meets is not None:
-            met = {item for item in self._numbers if self._meets(item, peer)}
+            met = {item for item in self._items if self._meets(item, peer)}
         self._met[peer] = met
         self._link(self._overlay.branches(peer))
 
@@ -158,28 +144,29 @@ class Subscriptions(Generic[T]):
     def relink(self) -> list[Branch]:
         """The overlay has changed. Returns the branches, new and old, to which other items are forwarded
         than before."""
-        before, self._links = self._links, {}
+        before = self._links
+        self._links = {}
         for peer in self._met:
             self._link(self._overlay.branches(peer))
-        now = self._links
-        return [
-            branch
-            for branch in dict.fromkeys([*now, *before])
-            if (now[branch].forwarded.keys() if branch in now else set())
-            != (before[branch].forwarded.keys() if branch in before else set())
-        ]
+        empty: _Link[T] = _Link(None)
+        changed: list[Branch] = []
+        for branch in dict.fromkeys([*self._links, *before]):
+            old, new = before.get(branch, empty), self._links.get(branch, empty)
+            if old.forwarded.keys() != new.forwarded.keys():
+                changed.append(branch)
+        return changed
 
     def _link(self, branches: Iterable[Branch]) -> None:
         for branch in branches:
             self._links[branch] = _Link(self._met[branch.peer])
         for branch in branches:
             link = self._links[branch]
-            for item in self._numbers:
+            for item in self._items:
                 if self._is_eligible(item, branch, link) and not self._is_hidden(
                     item, branch, link
                 ):
                     link.forwarded[item] = None
-        self._known = {}
+        self._items.end_step()
 
     def is_selective(self, peer: Peer) -> bool:
         """Whether only some items are forwarded to this peer: those that it `meets`."""
@@ -190,7 +177,7 @@ class Subscriptions(Generic[T]):
         met = self._met.get(peer)
         if met is None:
             return
-        for item in self._numbers:
+        for item in self._items:
             was = item in met
             if is_met(item, was) != was:
                 self._touch(item)
@@ -255,21 +242,21 @@ class Subscriptions(Generic[T]):
         """Whether an item of the peer covers this one."""
         said = self._said[branch]
         if item in self._poset:
-            above = any(o in said and self._covers(o, item) for o in self._poset.above(item))
+            above = any(o in said and self._items.covers(o, item) for o in self._poset.above(item))
         else:
             above = any(o in said for o in self._poset.covering(item))
         return above or self._is_above(branch, item)
 
     def _is_above(self, branch: Branch, item: T) -> bool:
-        return any(self._covers(other, item) for other in self._renamed.get(branch, ()))
+        return any(self._items.covers(other, item) for other in self._renamed.get(branch, ()))
 
     def _said_below(self, branch: Branch, item: T, found: T | None) -> list[T]:
         """The items of the peer that this one covers, itself included."""
         said = self._said[branch]
-        covered = self._poset.covered(item) if found != item else {item, *self._under(item)}
+        covered = self._poset.covered(item) if found != item else {item, *self._items.under(item)}
         below: list[T] = [o for o in covered if o in said]
-        renamed: list[T] = [o for o in self._renamed.get(branch, ()) if self._covers(item, o)]
-        return self._sorted(below) + renamed
+        renamed: list[T] = [o for o in self._renamed.get(branch, ()) if self._items.covers(item, o)]
+        return self._items.sorted(below) + renamed
 
     def _take_back(self, branch: Branch, item: T) -> None:
         found = self._said[branch].pop(item)
@@ -293,11 +280,9 @@ class Subscriptions(Generic[T]):
             news[item] = is_said
 
     def _arrive(self, item: T) -> None:
-        self._below = {}
+        self._items.number(item)
         self._touched.setdefault(item, frozenset())
         self._subscribers[item] = {}
-        self._numbers[item] = self._arrivals
-        self._arrivals += 1
         for peer, met in self._met.items():
             if met is not None and self._meets is not None and self._meets(item, peer):
                 met.add(item)
@@ -328,14 +313,14 @@ class Subscriptions(Generic[T]):
                     (gained if is_eligible else lost).setdefault(branch, []).append(item)
         if gained or lost:
             for branch, link in self._links.items():
-                announcements = self._forward(branch, link, gained, lost)
-                if announcements:
-                    changes.append(BranchChange(branch, announcements))
+                said = self._forward(branch, link, gained, lost)
+                if said:
+                    changes.append(BranchChange(branch, said))
         for item in self._touched:
             if not self._subscribers[item]:
                 self._depart(item)
         self._touched, self._news = {}, {}
-        self._known, self._below = {}, {}
+        self._items.end_step()
         return changes
 
     def _forward(
@@ -355,14 +340,15 @@ class Subscriptions(Generic[T]):
         dropped = [item for item in own_lost or () if item in forwarded]
         open_ = dict.fromkeys(own_gained or ())
         for item in own_gained or ():
-            dropped += [other for other in self._under(item) if other in forwarded]
+            dropped += [other for other in self._items.under(item) if other in forwarded]
         for item in own_lost or ():
-            open_.update(dict.fromkeys(self._under(item)))
+            open_.update(dict.fromkeys(self._items.under(item)))
         for wider in self._overlay.wider(branch):
-            for item in gained.get(wider, ()):
-                dropped += [other for other in (item, *self._under(item)) if other in forwarded]
-            for item in lost.get(wider, ()):
-                open_.update(dict.fromkeys((item, *self._under(item))))
+            for item in gained.get(wider, []):
+                covered = {item} | self._items.under(item)
+                dropped += [other for other in covered if other in forwarded]
+            for item in lost.get(wider, []):
+                open_.update(dict.fromkeys({item} | self._items.under(item)))
         if not dropped and not open_:
             return []
         before = set(dropped)
@@ -375,50 +361,17 @@ class Subscriptions(Generic[T]):
             and self._is_eligible(item, branch, link)
             and not self._is_hidden(item, branch, link)
         }
-        forwarded.update(dict.fromkeys(self._sorted(added)))
+        forwarded.update(dict.fromkeys(self._items.sorted(added)))
         new, old = added - before, before - added
         if link.news is not None:
-            for item in self._sorted(new | old):
+            for item in self._items.sorted(new | old):
                 if link.news.pop(item, item in new) is (item in new):  # they cancel out
                     link.news[item] = item in new
-        return self._announcements(new, old)
-
-    def _announcements(self, new: set[T], old: set[T]) -> list[Announcement[T]]:
-        """The announcements of new and removed items, in an order in which no message is lost.
-
-        1. First come the new items that no old one covers. The peer itself drops what they cover.
-        2. Each remaining old item is removed, and the new items that it covered are its
-           replacements in the same announcement. A new item below several old ones replaces the
-           last of them: before that it would have no effect.
-        3. Last come the new items below an old one that was dropped in 1. They exist only where
-           covering is not transitive.
-        """
-        if not old:
-            return [Announcement(item) for item in self._sorted(new)]
-        hidden = {item: self._covering(item, old) for item in new}
-        first = [item for item in self._sorted(new) if not hidden[item]]
-        unsaid = set(new).difference(first)
-        dropping = set(first)
-        kept = [item for item in self._sorted(old) if not self._covering(item, dropping)]
-        announcements = [Announcement(item) for item in first]
-        instead: dict[T, list[T]] = {item: [] for item in kept}
-        for item in self._sorted(unsaid):
-            covering = hidden[item] & instead.keys()
-            if covering:
-                instead[self._sorted(covering)[-1]].append(item)
-                unsaid.discard(item)
-        announcements += [Announcement(item, tuple(others)) for item, others in instead.items()]
-        return announcements + [Announcement(item) for item in self._sorted(unsaid)]
-
-    def _covering(self, item: T, others: set[T]) -> set[T]:
-        """Those of the others that cover an item."""
-        if not others:
-            return set()
-        return {o for o in self._poset.above(item) if o in others and self._covers(o, item)}
+        return announcements(self._items, new, old)
 
     def _depart(self, item: T) -> None:
-        self._poset.remove(item)
-        del self._subscribers[item], self._numbers[item]
+        self._items.remove(item)
+        del self._subscribers[item]
         for met in self._met.values():
             if met is not None:
                 met.discard(item)
@@ -432,29 +385,14 @@ class Subscriptions(Generic[T]):
 
     def _is_hidden(self, item: T, branch: Branch, link: _Link[T]) -> bool:
         """Does another eligible item cover it, or the same one in a wider branch?"""
-        wider = [(b, self._links[b]) for b in self._overlay.wider(branch) if b in self._links]
-        return any(self._is_eligible(item, b, other) for b, other in wider) or any(
-            any(self._is_eligible(o, b, other) for b, other in ((branch, link), *wider))
-            and self._covers(o, item)
+        links = {branch: link}
+        for wider in self._overlay.wider(branch):
+            if wider in self._links:
+                links[wider] = self._links[wider]
+                if self._is_eligible(item, wider, links[wider]):
+                    return True
+        return any(
+            any(self._is_eligible(o, b, there) for b, there in links.items())
+            and self._items.covers(o, item)
             for o in self._poset.above(item)
         )
-
-    # ---- the poset around an item
-
-    def _covers(self, item: T, other: T) -> bool:
-        known = self._known.get((item, other))
-        if known is None:
-            known = self._known[item, other] = self._poset.covers(item, other)
-        return known
-
-    def _under(self, item: T) -> set[T]:
-        """What an item covers, itself apart; most cover nothing, which needs no search."""
-        found = self._below.get(item)
-        if found is None:
-            near = self._poset.successors(item)
-            found = self._below[item] = self._poset.covered(item) - {item} if near else set()
-        return found
-
-    def _sorted(self, items: Iterable[T]) -> list[T]:
-        """In the order of arrival: the order of a set differs between processes."""
-        return sorted(items, key=self._numbers.__getitem__)

@@ -122,7 +122,6 @@ def test_mistakes_are_sentences(tmp_path: Path) -> None:
         (lambda: local_cluster(3, port=65_534), "ports end at 65535"),
         (lambda: local_cluster(3, "web"), "there is no shape 'web'"),
         (lambda: local_cluster(0), "at least one broker"),
-        (lambda: local_cluster(3, "ring", routing="forwarding"), "without cycles"),
         (lambda: local_cluster(3, routing="flooding"), "there is no routing"),
     ):
         with pytest.raises(PalioError, match=says):

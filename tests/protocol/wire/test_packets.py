@@ -46,7 +46,7 @@ PATTERN = patterns.parse("[x > 1] then ([x = 1] or [y IS NULL] within 5 minutes)
 
 
 def constraint(*fields: object) -> bytes:
-    return encode(["Subscribe", [fields]])
+    return encode(["Subscribe", [fields], None])
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def constraint(*fields: object) -> bytes:
         (encode(["Publish", {"x": 1}, "p", 1, 2]), "no kind 'Publish'"),  # messages: FORWARD
         (encode([["Subscribe"]]), "a text must be"),
         (encode({"Subscribe": []}), "a list must be"),
-        (encode(["Subscribe"]), "Subscribe has 1 fields, not 0"),
-        (encode(["Subscribe", [], []]), "Subscribe has 1 fields, not 2"),
-        (encode(["Subscribe", "x > 1"]), "a list must be"),
+        (encode(["Subscribe"]), "Subscribe has 2 fields, not 0"),
+        (encode(["Subscribe", [], [], None]), "Subscribe has 2 fields, not 3"),
+        (encode(["Subscribe", "x > 1", None]), "a list must be"),
         (constraint("x", ">"), "4 fields, not 2"),
         (constraint("x", "~", 1, "int"), "no operator"),
         (constraint("x", ["="], 1, "int"), "no operator"),
@@ -93,8 +93,9 @@ def constraint(*fields: object) -> bytes:
         (encode(["Watch", 1, "[x = 1]", "all", None]), "Task"),
         (encode(["Watch", 1, "[x = 1]", "whole", -1]), "a number from 0"),
         (encode(["Assembled", 1, [[], []]]), "at least one message"),
-        (encode(["Restate", [[1]], [], []]), "a list must be"),
-        (encode(["Restate", [], [], [[1, "[x = 1]"]]]), "Watch has 4 fields"),
+        (encode(["Restate", [[1]], [], [], None]), "a list must be"),
+        (encode(["Restate", [], [], [[1, "[x = 1]"]], None]), "Watch has 4 fields"),
+        (encode(["Restate", [], [], [], 5]), "a text must be"),
     ],
 )
 def test_broken(data: bytes, says: str) -> None:

@@ -143,7 +143,6 @@ def test_processes_give_the_same_answers() -> None:
         ({"routing": "flooding"}, "no routing 'flooding'"),
         ({"faults": ("fire",)}, "no fault 'fire'"),
         ({"operations": -1}, "operations, not -1"),
-        ({"routing": "forwarding", "topology": "ring"}, "needs a tree"),
     ],
 )
 def test_bad_settings_are_refused_with_a_sentence(

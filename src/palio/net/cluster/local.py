@@ -15,14 +15,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from palio.errors import InvalidTopology, NetworkError, PalioError
+from palio.errors import NetworkError, PalioError
 from palio.net.broker import kernels
 from palio.net.client import connect
 from palio.net.cluster.configuration import ClusterConfiguration, Toml
 from palio.net.cluster.ports import HOST, answers, free_ports
 from palio.net.cluster.processes import BrokerProcesses
 from palio.net.cluster.shapes import link_pairs
-from palio.protocol.broker.settings import FORWARDING, ROUTINGS
+from palio.protocol.broker.settings import ROUTINGS
 from palio.protocol.wire.control import Place
 
 START_S_MAX = 120.0
@@ -44,7 +44,7 @@ def local_cluster(
 
     topology  ring, line, star, tree (two children each) or mesh (all with all)
     chords    the number of further links across it
-    routing   PSF, iPS, PIF, DRP, or forwarding: that needs a line, a star or a tree
+    routing   PSF, iPS, PIF, DRP or forwarding
     port      of the first broker; the others follow. 0: any that are free
     data      a folder that stays, and is used again if it exists. None: a temporary one
     tls       with certificates made for it; clients trust `cluster.authority`
@@ -53,11 +53,6 @@ def local_cluster(
     links = link_pairs(topology, brokers, chords)
     if routing not in ROUTINGS:
         raise NetworkError(f"there is no routing {routing!r}; choose one of {', '.join(ROUTINGS)}")
-    if routing == FORWARDING and len(links) >= brokers:
-        raise InvalidTopology(
-            f"subscription forwarding needs a network without cycles, and a {topology} of {brokers} "
-            f"with {chords} chords has one; take a line, a star or a tree, or another routing"
-        )
     names = [f"b{i + 1}" for i in range(brokers)]
     ports = dict(zip(names, free_ports(port, brokers), strict=True))
     named = [(names[a], names[b]) for a, b in links]

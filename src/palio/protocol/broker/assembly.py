@@ -46,7 +46,7 @@ from palio.protocol.broker.text_budget import TextBudget
 from palio.protocol.broker.waiting import Overflow, WaitingMessages
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.storage import DamagedStore, Store
-from palio.protocol.interfaces import kind_of
+from palio.protocol.interfaces import RemoteBroker, kind_of
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.policies.registry import POLICIES
 from palio.protocol.policies.unicast import Unicast
@@ -138,9 +138,11 @@ def assemble(
     epoch = _epoch(name, store, random)
     # routing
     table = InterestTable(kind_of, defers=defers)
-    router = Router(name, advertisements=settings.advertisements, table=table)
+    chosen = POLICIES[settings.routing]
+    graph = None if chosen.routes_by_link_state else RemoteBroker
+    router = Router(name, advertisements=settings.advertisements, table=table, graph=graph)
     port = RouterPort(router)
-    policy = POLICIES[settings.routing](name, router)
+    policy = chosen(name, router)
     unicast = Unicast(name)
     database = LinkStateDatabase(name, epoch, now_us)
     # messages

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import msgspec
+
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Filter, Predicate
 from palio.protocol.broker.local import LocalDelivery
@@ -41,6 +43,7 @@ from palio.routing.packets import (
 )
 from palio.routing.patterns.packets import Watch
 from palio.routing.patterns.pattern import Pattern
+from palio.routing.topology import Topology
 
 FILTERS_AT_ONCE = 8
 """Filters of an interface that are added in one slice."""
@@ -203,6 +206,11 @@ class Interests:
         self._flush()
         self._table.change(RemoteBroker(broker), news)
 
+    def reroute(self, net: Topology | None) -> None:
+        """The topology has changed; None: this broker reaches no other one."""
+        self._flush()
+        self._port.take(self._policy.on_topology(net))
+
     def neighbour(self, name: str, is_up: bool) -> None:
         """The link to a neighbour is up or down."""
         self._flush()
@@ -219,8 +227,8 @@ class Interests:
         if not isinstance(packet, Restate) or router.subscriptions.said(peer):
             self.packet(name, packet)
             return
-        self.packet(name, Restate((), packet.advertisements, packet.watches))
+        self.packet(name, msgspec.structs.replace(packet, subscriptions=()))
         for part in in_slices(list(packet.subscriptions), FILTERS_AT_ONCE):
             yield None
             for found in part:
-                self.packet(name, Subscribe(found))
+                self.packet(name, Subscribe(found, packet.origin))

@@ -57,7 +57,7 @@ class NetworkView:
         net = self.database.topology()
         if net is not self._net:
             self._net = net
-            self.policy.on_topology(net)
+            self._interests.reroute(net)
             self._unicast.on_topology(net)
             self._store.reachable([] if net is None else sorted(net.nodes), now_us)
 

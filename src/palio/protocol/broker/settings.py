@@ -11,12 +11,12 @@ from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.queues import Full
 from palio.protocol.policies.broker_record import WEIGHT_MAX, WEIGHT_MIN
 from palio.protocol.policies.registry import POLICIES
+from palio.protocol.policies.subscription_forwarding import FORWARDING
 from palio.protocol.wire.frames import Limits
 from palio.protocol.wire.parts import text_bytes
 
 WAITING_OVERHEAD = 1024
 """More than what a waiting message counts besides its frame."""
-FORWARDING = "forwarding"
 ROUTINGS = tuple(POLICIES)
 
 
@@ -88,8 +88,8 @@ class Settings(msgspec.Struct, frozen=True):
     access: Access
     neighbours: dict[str, Neighbour] = {}
     routing: str = "PSF"
-    """The routing policy of live messages: a scheme on any graph, or subscription forwarding on a
-    tree. All brokers of a network use the same one."""
+    """The routing policy of live messages: a scheme, or subscription forwarding. All brokers of a
+    network use the same one."""
     advertisements: bool = False
     """Subscription forwarding only: forward subscriptions only towards advertisements."""
     limits: Limits = Limits()

@@ -21,13 +21,14 @@ packets; with DRP, receivers x hops.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated, Protocol, TypeAlias
+from typing import Annotated, ClassVar, Protocol, TypeAlias
 
 import msgspec
 
 from palio.model.predicate import Filter
 from palio.protocol.wire.frames import BrokenFrame
 from palio.routing.packets import Packet, Send
+from palio.routing.router import Router
 from palio.routing.topology import Topology
 
 Hops: TypeAlias = list[tuple[str, bytes]]
@@ -44,13 +45,16 @@ class RoutingPolicy(Protocol):
     broker floods them and clears it."""
     is_source_routed: bool
     """The route of a message from a neighbour says by itself where it goes next."""
-    routes_by_link_state: bool
+    routes_by_link_state: ClassVar[bool]
     """Whether the interests of other brokers come by link state, not by packets of routers."""
     reason: str
     """Why a neighbour gets a message, for explanations."""
 
-    def on_topology(self, net: Topology | None) -> None:
-        """The topology has changed; None: this broker reaches no other one."""
+    def __init__(self, me: str, router: Router) -> None: ...
+
+    def on_topology(self, net: Topology | None) -> list[Send]:
+        """The topology has changed; None: this broker reaches no other one. Returns what is sent to
+        routers."""
         ...
 
     def on_neighbour(self, name: str, is_up: bool) -> list[Send]:

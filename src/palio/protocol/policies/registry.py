@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from palio.protocol.policies.drp import DRPPolicy
 from palio.protocol.policies.ips import IPSPolicy
 from palio.protocol.policies.pif import PIFPolicy
 from palio.protocol.policies.policy import RoutingPolicy
 from palio.protocol.policies.psf import PSFPolicy
-from palio.protocol.policies.subscription_forwarding import SubscriptionForwardingPolicy
-from palio.routing.router import Router
+from palio.protocol.policies.subscription_forwarding import (
+    FORWARDING,
+    SubscriptionForwardingPolicy,
+)
 
-POLICIES: dict[str, Callable[[str, Router], RoutingPolicy]] = {
-    "forwarding": SubscriptionForwardingPolicy,
+POLICIES: dict[str, type[RoutingPolicy]] = {
+    FORWARDING: SubscriptionForwardingPolicy,
     "PSF": PSFPolicy,
     "iPS": IPSPolicy,
     "PIF": PIFPolicy,

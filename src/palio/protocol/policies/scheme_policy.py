@@ -7,6 +7,8 @@ those filters.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from palio.errors import RoutingError
 from palio.model.predicate import Filter
 from palio.protocol.interfaces import Network
@@ -21,7 +23,7 @@ class SchemePolicy:
     """`_hop_of` has the next hop to each other broker."""
 
     is_source_routed = False
-    routes_by_link_state = True
+    routes_by_link_state: ClassVar[bool] = True
     reason = "the next hop to brokers that want the message"
 
     def __init__(self, me: str, router: Router) -> None:
@@ -32,9 +34,10 @@ class SchemePolicy:
         router.step(Joined(Network(), Role.NEIGHBOUR))
         self.interests: dict[Filter, bool] = router.subscriptions.follow(Network())
 
-    def on_topology(self, net: Topology | None) -> None:
+    def on_topology(self, net: Topology | None) -> list[Send]:
         self._net = net
         self._hop_of = {} if net is None else unicast_hops(net, self._me)
+        return []
 
     def on_neighbour(self, name: str, is_up: bool) -> list[Send]:
         return []

@@ -1,35 +1,42 @@
 """Subscription forwarding in a broker (2000, 3.5): routers forward subscriptions along the links.
 
-Each neighbour is a peer of the router, and the interest table has its subscriptions. A message goes
-to every neighbour that it matches, except the one that it came from; it needs no route. The links of
-the network must form a tree.
+Each neighbour is a peer of the router, and the interest table has its subscriptions, which came along
+the trees of their origins (routing/overlay.py). A message follows the tree of its source, to those
+children that it matches. So every topology will do; a broker stores what its neighbours have
+forwarded, reduced by covering, and not the filters of all brokers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import ClassVar
 
 from palio.model.predicate import Filter
 from palio.protocol.interfaces import RemoteBroker
-from palio.protocol.policies.policy import DROPS, Hops
-from palio.protocol.wire.encode import NO_ROUTE
-from palio.routing.packets import Joined, Left, Packet, Received, Role, Send
+from palio.protocol.policies.policy import Hops
+from palio.protocol.policies.source_trees import SourceTrees
+from palio.routing.packets import Joined, Left, Packet, Received, Role, Send, TopologyChanged
 from palio.routing.router import Router
+from palio.routing.schemes.hops import NeighbourHops
 from palio.routing.topology import Topology
+
+FORWARDING = "forwarding"
 
 
 class SubscriptionForwardingPolicy:
     is_source_routed = False
-    routes_by_link_state = False
+    routes_by_link_state: ClassVar[bool] = False
     reason = "its router has subscribed to the message"
 
     def __init__(self, me: str, router: Router) -> None:
-        self.dropped = dict.fromkeys(DROPS, 0)
         self.interests: dict[Filter, bool] = {}
         self._router = router
+        self._trees = SourceTrees(FORWARDING, me, NeighbourHops)
+        self.dropped = self._trees.dropped
 
-    def on_topology(self, net: Topology | None) -> None:
-        pass
+    def on_topology(self, net: Topology | None) -> list[Send]:
+        self._trees.on_topology(net)
+        return self._router.step(TopologyChanged(net))
 
     def on_neighbour(self, name: str, is_up: bool) -> list[Send]:
         peer = RemoteBroker(name)
@@ -45,7 +52,5 @@ class SubscriptionForwardingPolicy:
 
     def next_hops(
         self, route: bytes, interested: Collection[str], came_from: str | None, count: int = 1
-    ) -> Hops:
-        source = None if came_from is None else RemoteBroker(came_from)
-        peers = self._router.next_hops(map(RemoteBroker, interested), source)
-        return [(peer.name, NO_ROUTE) for peer in peers if isinstance(peer, RemoteBroker)]
+    ) -> Hops | None:
+        return self._trees.next_hops(route, interested, came_from, count)

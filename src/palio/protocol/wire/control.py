@@ -33,7 +33,7 @@ from palio.protocol.wire.queue_control import ForgetDurable, QueueAnswer, QueueR
 from palio.protocol.wire.structs import ControlStruct as _Control
 from palio.protocol.wire.structs import Number
 
-VERSION = 2
+VERSION = 3
 
 
 # ---- either way

@@ -1,6 +1,7 @@
 """The wire form of packets between routers: the content of the control message `RouterPacket`.
 
-    packet         ["Subscribe", filter]  ["Restate", [filter, ...], [advertisement, ...], [watch, ...]]
+    packet         ["Subscribe", filter, origin]
+                   ["Restate", [filter, ...], [advertisement, ...], [watch, ...], origin]
     filter         [constraint, ...]      an advertisement likewise
     constraint     [name, operator, value or values, type]
     message        {name: value, ...}
@@ -84,6 +85,11 @@ def _constraints(item: Filter | Advertisement) -> Plain:
     return [(c.name, c.op, c.value, c.type) for c in item.constraints]
 
 
+def _publication(item: Publish) -> Plain:
+    """A part of a compound: its source was for routing, and is not sent."""
+    return [dict(item.message), item.publisher, item.number, item.time]
+
+
 def _pattern_text(pattern: Pattern) -> str:
     if not all(isinstance(leaf, Part) for leaf in leaves(pattern.node)):
         raise InvalidPattern(f"{pattern} waits for what others assemble, so it cannot be sent")
@@ -94,6 +100,7 @@ _WRITE: dict[type, Callable[[Any], Plain]] = {
     Filter: _constraints,
     Advertisement: _constraints,
     Message: dict,
+    Publish: _publication,
     Pattern: _pattern_text,
 }
 
@@ -171,6 +178,10 @@ def _pattern(plain: Plain) -> Pattern:
     return patterns.parse(_text(plain))
 
 
+def _origin(plain: Plain) -> str | None:
+    return None if plain is None else _text(plain)
+
+
 def _lateness(plain: Plain) -> int | None:
     return None if plain is None else _number(plain)
 
@@ -178,11 +189,11 @@ def _lateness(plain: Plain) -> int | None:
 _FIELDS: dict[type, tuple[Read, ...]] = {
     Publish: (_message, _text, _number, _number),
     Compound: (_many(_struct(Publish)), _many(_value)),
-    Subscribe: (_filter,),
-    Unsubscribe: (_filter, _many(_filter)),
-    Advertise: (_advertisement,),
-    Unadvertise: (_advertisement, _many(_advertisement)),
-    Restate: (_many(_filter), _many(_advertisement), _many(_struct(Watch))),
+    Subscribe: (_filter, _origin),
+    Unsubscribe: (_filter, _many(_filter), _origin),
+    Advertise: (_advertisement, _origin),
+    Unadvertise: (_advertisement, _many(_advertisement), _origin),
+    Restate: (_many(_filter), _many(_advertisement), _many(_struct(Watch)), _origin),
     Watch: (_number, _pattern, Task, _lateness),
     Unwatch: (_number,),
     Assembled: (_number, _compound),

@@ -4,6 +4,7 @@
     PSF      child_u(v), each with T_v/(u, w)                     v
     iPS      the same, shared by sources that look alike at u     u where nobody below can tell
     PIF      child_u(v), each with T_x/(u, w) of all sources x    v
+    forwarding (2000)   child_u(v), each with w alone             v
 
 A message goes to the neighbour w when somebody in the set behind w wants it. Nodes are numbers here
 and sets of nodes are masks (trees.py). The schemes of the lab and the routing policies of a broker
@@ -81,6 +82,20 @@ class PerInterfaceHops:
     def entries(self, u: int, v: int) -> Entries:
         tree = self._net.tree(self._net.nodes[v])
         return tuple([(w, self.behind[u][w]) for w in tree.children_of[u]])
+
+    def header(self, u: int, v: int) -> int:
+        return v
+
+
+class NeighbourHops:
+    """Subscription forwarding (2000, 3.5): a child gets what it has subscribed to itself."""
+
+    def __init__(self, net: Topology) -> None:
+        self._net = net
+
+    def entries(self, u: int, v: int) -> Entries:
+        tree = self._net.tree(self._net.nodes[v])
+        return tuple([(w, 1 << w) for w in tree.children_of[u]])
 
     def header(self, u: int, v: int) -> int:
         return v

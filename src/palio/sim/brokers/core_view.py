@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import msgspec
 
 from palio.protocol.broker.broker import Broker
-from palio.protocol.broker.settings import FORWARDING
 from palio.protocol.client.events import Arrival
 from palio.protocol.interfaces import Network, RemoteBroker
+from palio.protocol.policies.subscription_forwarding import FORWARDING
 from palio.protocol.wire.publishers import publisher_key, split_key
 
 IDENTITY = "anybody"
@@ -109,6 +109,8 @@ def leftover_counts(core: Broker, links: int, durable: int) -> Iterator[tuple[st
     yield "subscriptions of clients", snapshot.subscriptions, 0
     yield "live subscriptions", len(parts.local), 0
     yield "peers of the router", set(parts.port.router.peers), peers
+    yield "filters in the router", len(parts.port.router.subscriptions), 0
+    yield "advertisements in the router", len(parts.port.router.advertisements), 0
     yield "durable subscriptions of all", sum(1 for _ in parts.view.database.durables()), durable
     yield "messages that came in", len(data_path._arrived), 0
     yield "messages that wait for room", len(data_path.held), 0

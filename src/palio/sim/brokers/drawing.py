@@ -12,8 +12,9 @@ from random import Random
 import msgspec
 
 from palio.errors import PalioError
-from palio.protocol.broker.settings import FORWARDING, ROUTINGS
+from palio.protocol.broker.settings import ROUTINGS
 from palio.protocol.durability.bounds import Bounds
+from palio.protocol.policies.subscription_forwarding import FORWARDING
 from palio.sim.brokers.plans import (
     BOUNDS,
     BrokerArgument,
@@ -68,22 +69,18 @@ class BrokerSettings(msgspec.Struct, frozen=True):
         ):
             if value not in known:
                 raise PalioError(f"there is no {word} {value!r}; there are {', '.join(known)}")
-        if self.routing == FORWARDING and self.topology not in (ANY, "tree"):
-            raise PalioError(f"routing {FORWARDING} needs a tree, not the topology {self.topology}")
 
 
 def draw(settings: BrokerSettings, seed: int) -> BrokerPlan:
     """The plan of a seed."""
     random = Random(f"brokers {seed}")
     routing = random.choice(ROUTINGS) if settings.routing == ANY else settings.routing
-    if settings.topology not in (ANY, "tree") and routing == FORWARDING:
-        routing = "PSF"
     topology = random.choice(TOPOLOGIES) if settings.topology == ANY else settings.topology
     count = random.randint(min(3, settings.brokers), settings.brokers)
     brokers = tuple(
         "abcdefghijklmnopqrstuvwxyz"[i] if count <= 26 else f"b{i}" for i in range(count)
     )
-    links = _links("tree" if routing == FORWARDING else topology, brokers, random)
+    links = _links(topology, brokers, random)
     clients = tuple(
         ClientSpec(f"c{i + 1}", random.choice(brokers), random.choice((1_000, 50_000, 1_500_000)))
         for i in range(random.randint(2, CLIENTS_MAX))

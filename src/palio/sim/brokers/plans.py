@@ -33,7 +33,7 @@ import msgspec
 from palio.errors import PalioError
 from palio.model.language import parse
 from palio.model.message import Message
-from palio.protocol.broker.settings import FORWARDING, ROUTINGS
+from palio.protocol.broker.settings import ROUTINGS
 from palio.protocol.durability.bounds import Bounds
 from palio.sim.kernel.plans import (
     NetworkVerb,
@@ -189,8 +189,6 @@ def checked(plan: BrokerPlan) -> BrokerPlan:
         raise PalioError("a link has two brokers, and two brokers have at most one link")
     if not is_connected(plan):
         raise PalioError("the links do not connect all brokers: no islands")
-    if plan.routing == FORWARDING and len(plan.links) != len(brokers) - 1:
-        raise PalioError(f"routing {FORWARDING} needs a tree: no cycles")
     pairs |= {frozenset(pair) for pair in home_of.items()}
     for operation in plan.operations:
         if operation.client and operation.client not in home_of:

@@ -31,6 +31,7 @@ from palio.routing.packets import (
     Send,
     Subscribe,
     Tick,
+    TopologyChanged,
     Unadvertise,
     Unsubscribe,
 )
@@ -54,7 +55,7 @@ class PlainRouter:
         """Take an event; what is to be sent because of it."""
         if isinstance(event, Joined):
             return self._join(event.peer, event.role)
-        if isinstance(event, Tick):
+        if isinstance(event, Tick | TopologyChanged):
             return []
         if event.peer not in self._roles:
             raise PalioError(
