@@ -18,6 +18,7 @@ from palio.routing.packets import (
     Send,
     Subscribe,
     Tick,
+    TopologyChanged,
     Unadvertise,
     Unsubscribe,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "Subscribe",
     "Tick",
     "Topology",
+    "TopologyChanged",
     "Unadvertise",
     "Unsubscribe",
     "scheme",
