@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import sys
 
-from rich.console import Console
-
 from palio.cli import (
     bench,
     broker_simulation,
@@ -48,6 +46,8 @@ def main() -> None:
     try:
         app()
     except PalioError as error:
+        from rich.console import Console
+
         Console(stderr=True, highlight=False, soft_wrap=True).print(
             f"palio: {error}", markup=False, style="red"
         )

@@ -10,7 +10,6 @@ import typer
 from palio.cli.application import app
 from palio.cli.feedback import announce_compiling
 from palio.errors import PalioError
-from palio.lab.bench.harness import report
 
 bench = typer.Typer(help="Measure; ratios within one run are what counts.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
@@ -31,6 +30,7 @@ def bench_forward(
 ) -> None:
     """Time engines side by side on a workload of the papers."""
     from palio.lab.bench import forward as lab_bench
+    from palio.lab.bench.harness import report
 
     if interfaces != "all" and not interfaces.isdigit():
         raise PalioError(f"--interfaces takes a number or all, got {interfaces!r}")
@@ -60,6 +60,7 @@ def bench_update(
 ) -> None:
     """Time single updates of a table that is read and compacted meanwhile."""
     from palio.lab.bench import update as lab_bench
+    from palio.lab.bench.harness import report
 
     run = partial(lab_bench.run, workload, filters, updates, share=share)
     report(run, lab_bench.show, as_json=as_json)
@@ -74,6 +75,7 @@ def bench_poset(
 ) -> None:
     """Time insertions and removals as the poset of a routing table grows."""
     from palio.lab.bench import poset as lab_bench
+    from palio.lab.bench.harness import report
 
     run = partial(lab_bench.run, filters, names=names, zipf=not uniform)
     report(run, lab_bench.show, as_json=as_json)
@@ -90,6 +92,7 @@ def bench_spark(
 ) -> None:
     """Time forwarding on Spark beside transport alone, and beside what joins can do."""
     from palio.lab.bench import spark as lab_bench
+    from palio.lab.bench.harness import report
 
     announce_compiling()
     run = partial(lab_bench.run, rows, filters, repeats=repeats)
@@ -112,6 +115,7 @@ def bench_broker(
 ) -> None:
     """Time one broker on loopback beside a bare relay of frames, and beside Mosquitto."""
     from palio.lab.bench import broker as lab_bench
+    from palio.lab.bench.harness import report
 
     announce_compiling()
     run = partial(

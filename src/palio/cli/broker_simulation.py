@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from palio.cli.application import NO, app
+from palio.cli.feedback import tracked
 from palio.cli.simulation_runs import (
     chosen_faults,
     chosen_seeds,
     print_failure,
     print_json,
     replay_scenario,
-    tracked,
 )
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def sim_brokers(
         verdicts = iter([verdict])
     else:
         verdicts = judge_all(settings, wanted, processes=processes)
-    for verdict in tracked(verdicts, wanted):
+    for verdict in tracked(verdicts, "simulating", len(wanted)):
         summary.add(verdict)
         if verdict.kind is not None or not brief:
             _print_verdict(verdict, as_json)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from palio.cli.application import app
-from palio.cli.feedback import announce_compiling
+from palio.cli.feedback import announce_compiling, progress_bar
 from palio.errors import PalioError
 
 if TYPE_CHECKING:
@@ -117,7 +114,7 @@ def _chosen(ids: list[str] | None, every: bool) -> list[str]:
 @contextmanager
 def _bar() -> Iterator[Tell]:
     """A bar over points, on a terminal."""
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+    with progress_bar() as bar:
         task = bar.add_task("points", total=None)
         yield lambda text, done, total: bar.update(
             task, description=text, completed=done, total=total

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from palio.cli.application import NO, app
+from palio.cli.feedback import tracked
 from palio.cli.simulation_runs import (
     chosen_faults,
     chosen_seeds,
     print_failure,
     print_json,
     replay_scenario,
-    tracked,
 )
 from palio.errors import PalioError
 
@@ -84,7 +84,7 @@ def sim(
     wanted = chosen_seeds(seeds, first, seed)
     summary = RouterSummary()
     outcomes = judge_all(settings, wanted, compare=compare, processes=processes)
-    for outcome in tracked(outcomes, wanted):
+    for outcome in tracked(outcomes, "simulating", len(wanted)):
         summary.add_outcome(outcome)
         if outcome.verdict.kind is not None or not brief:
             _print_outcome(outcome, as_json)

@@ -1,16 +1,14 @@
-"""What both simulators share on the command line: progress, failures made short, and replays."""
+"""What both simulators share on the command line: options, failures made short, and replays."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from palio.cli.application import NO
 from palio.errors import PalioError
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
 
     P = TypeVar("P", bound=SimulationPlan)
 
-T = TypeVar("T")
-
 
 def chosen_faults(text: str) -> tuple[str, ...]:
     """The faults that an option names, separated by commas."""
@@ -31,12 +27,6 @@ def chosen_faults(text: str) -> tuple[str, ...]:
 
 def chosen_seeds(seeds: int, first: int, seed: int | None) -> range:
     return range(first, first + seeds) if seed is None else range(seed, seed + 1)
-
-
-def tracked(results: Iterable[T], seeds: range) -> Iterator[T]:
-    """The results as they come, with a bar for a person who looks on."""
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        yield from bar.track(results, total=len(seeds), description="simulating")
 
 
 def replay_scenario(workload: SimulationWorkload[P], path: Path) -> None:

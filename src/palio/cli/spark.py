@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from palio.cli.application import app
 from palio.cli.assignments import types_of
@@ -78,6 +77,8 @@ def route(
     as_json: Annotated[bool, typer.Option("--json", help="The summary as one object.")] = False,
 ) -> None:
     """Route files, or a stream of files, with Spark."""
+    from rich.console import Console
+
     from palio.spark import route as spark_route
     from palio.spark import terminal
 
@@ -120,6 +121,8 @@ def demo(
     embedded: Annotated[bool, typer.Option(help="In this process, without Spark.")] = False,
 ) -> None:
     """Route a year of real flights to subscriptions and show what went where."""
+    from rich.console import Console
+
     from palio.lab.demo import start as lab_demo
 
     announce_compiling()

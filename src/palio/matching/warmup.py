@@ -15,16 +15,6 @@ from palio.matching import jit
 from palio.matching.pivot import forward_kernels
 from palio.matching.table import ForwardingTable
 
-_ROWS = {
-    "x": pa.array([1, None]),
-    "y": pa.array([2.5, None]),
-    "s": pa.array(["abc", None]),
-    "b": pa.array([True, None]),
-    "at": pa.array([0, None], pa.timestamp("us", tz="UTC")),
-    "json": pa.array(['{"x": 1, "s": "abc"}', None]),
-}
-
-
 ONCE = "compiling kernels, once: about half a minute"
 EACH_TIME = (
     "compiling kernels: about half a minute each time, since they cannot be kept anywhere; "
@@ -42,7 +32,7 @@ def waiting() -> str | None:
 def warm() -> None:
     """Compile what forwarding through the pivot engine needs, or load it from the cache."""
     made = ForwardingTable.compile({"a": "x < 5 AND s LIKE 'a%' OR y > 1.5 OR b", "b": "TRUE"})
-    rows = pa.table(_ROWS)
+    rows = _rows()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.palio"
         made.save(path)
@@ -50,3 +40,17 @@ def warm() -> None:
         table.forward({"x": 1, "s": "abc"})
         table.forward_batch(rows)
         table.forward_batch(rows, json="json")
+
+
+def _rows() -> pa.Table:
+    """Made here and not with the module: pa.array imports pandas, and brokers do not need it."""
+    return pa.table(
+        {
+            "x": pa.array([1, None]),
+            "y": pa.array([2.5, None]),
+            "s": pa.array(["abc", None]),
+            "b": pa.array([True, None]),
+            "at": pa.array([0, None], pa.timestamp("us", tz="UTC")),
+            "json": pa.array(['{"x": 1, "s": "abc"}', None]),
+        }
+    )

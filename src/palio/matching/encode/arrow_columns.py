@@ -119,6 +119,8 @@ def validity(array: Any) -> tuple[Ints, int, bool]:
 
 def is_valid(array: Any) -> Ints:
     """Which items are there, as bools."""
+    if not array.null_count:  # the usual case; to_numpy of bits imports pandas where it is installed
+        return np.ones(len(array), np.bool_)
     found: Ints = array.is_valid().to_numpy(zero_copy_only=False)
     return found
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from palio.errors import InvalidValue
 from palio.matching.encode import attribute_kernels, json_kernels, json_word_kernels
 from palio.matching.encode.arrays import EncodedMessages
-from palio.matching.encode.arrow_columns import decoded
+from palio.matching.encode.arrow_columns import decoded, is_valid
 from palio.matching.encode.columns import Ints
 from palio.matching.encode.messages import encode_messages
 from palio.matching.encode.names import NameIndex, power_of_two
@@ -126,7 +126,7 @@ class _JsonReader:
         begin = np.frombuffer(offsets, dtype, len(chunk) + 1, at).astype(np.int64)
         data = np.frombuffer(content if content is not None else b"", np.uint8)
         data.setflags(write=False)
-        valid = chunk.is_valid().to_numpy(zero_copy_only=False)
+        valid = is_valid(chunk)
         longest = min(int(np.diff(begin).max()), json_kernels.LONG)
         most = longest // 4 + 1
         slots = power_of_two(2 * most + 2)

@@ -31,6 +31,12 @@ def string_array(texts: Sequence[str]) -> Any:
     return pa.LargeStringArray.from_buffers(len(parts), pa.py_buffer(offsets), blob)
 
 
+def int64_array(numbers: Ints) -> Any:
+    """An Arrow array of these numbers, without pa.array."""
+    flat = np.ascontiguousarray(numbers, np.int64)
+    return pa.Int64Array.from_buffers(pa.int64(), len(flat), [None, pa.py_buffer(flat)])
+
+
 class InterfaceNames:
     """The names of a compiled table by position, and back; what is costly is made when needed."""
 

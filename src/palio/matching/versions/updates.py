@@ -19,14 +19,13 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
 from palio.matching.answers import whole
 from palio.matching.encode.columns import ConstraintColumns, Ints, from_predicates
 from palio.matching.engine import Engine
 from palio.matching.pivot.engine import PivotEngine
 from palio.matching.statistics import Reduction, Stats
-from palio.matching.versions.interface_names import InterfaceNames
+from palio.matching.versions.interface_names import InterfaceNames, int64_array
 from palio.matching.versions.merging import joined
 from palio.matching.versions.roster import Roster, VersionLine
 from palio.model.message import as_message
@@ -147,7 +146,7 @@ class UpdatedEngine:
 
     def compacted(self) -> tuple[PivotEngine, Roster]:
         """The same interfaces in one engine, in the same order."""
-        positions = pa.array(self.roster.positions, pa.int64())
+        positions = int64_array(self.roster.positions)
         names = InterfaceNames(whole(self.roster.array.take(positions)))
         return PivotEngine.compile(self.columns(names.array)), Roster.of(names)
 

@@ -30,7 +30,9 @@ from palio.protocol.wire.frames import control_frame, message_frame
 from palio.protocol.wire.headers import PublishHeader
 
 _SUBSCRIPTIONS = 300
-"""More than a table that is not compiled has."""
+"""More than a table that is not compiled has. Most are `x = ...`, which cost least to compare."""
+_HOT_KEY = 24
+"""Subscriptions that begin with the same constraint: more than are looked at one by one."""
 _MESSAGES = 100
 """More bytes than Python reads by itself."""
 _ROUNDS_MAX = 200
@@ -138,7 +140,7 @@ def rehearse(random: Callable[[int], bytes]) -> dict[str, Snapshot]:
     """Do once what a broker does; gives what the cores have counted."""
     stage = _Stage(random)
     stage.begin(2)
-    for name, count in (("a", _SUBSCRIPTIONS), ("b", len(_PREDICATES))):
+    for name in stage.cores:
         stage.say(
             name,
             SubscribeRequest(1001, "x >= 0 AND s IS NOT NULL", durable="all"),
@@ -146,12 +148,17 @@ def rehearse(random: Callable[[int], bytes]) -> dict[str, Snapshot]:
             SubscribeRequest(1003, pattern="[x = 1] then [x = 2] within 1 minute"),
             AdvertiseRequest(1, ("x >= 0", "s IS NOT NULL")),
             Quench(2, True),
-            *(
-                SubscribeRequest(i, _PREDICATES[i % len(_PREDICATES)].format(i=i), credit=1000)
-                for i in range(count)
-            ),
+            *(SubscribeRequest(i, p.format(i=i), credit=1000) for i, p in enumerate(_PREDICATES)),
         )
         stage.settle()
+    stage.wake()
+    for name in stage.cores:
+        stage.say(name, Quench(4, False))
+    many = [f"x = 0 AND y > {i}" for i in range(_HOT_KEY)]
+    many += [f"x = {i}" for i in range(len(_PREDICATES) + _HOT_KEY, _SUBSCRIPTIONS)]
+    numbered = enumerate(many, start=len(_PREDICATES))
+    stage.say("a", *(SubscribeRequest(i, text, credit=1000) for i, text in numbered))
+    stage.settle()
     for durable in (False, True):
         stage.publish(1, durable=durable)
         stage.publish(_MESSAGES, durable=durable)
