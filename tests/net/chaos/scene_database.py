@@ -15,8 +15,8 @@ from itertools import cycle
 
 import palio
 from palio.lab.bench.loopback.postgres import PostgresPair, postgres_pair, why_no_postgres
-from palio.net.broker import kernels
 from palio.net.cluster.configuration import ClusterConfiguration
+from palio.net.cluster.fork_server import fork_server
 from palio.net.cluster.ports import HOST, answers, free_ports
 from palio.net.cluster.processes import BrokerProcesses
 from palio.net.cluster.shapes import link_pairs
@@ -85,7 +85,7 @@ class TakeoverScene(DatabaseScene):
     async def build(self, stack: AsyncExitStack) -> None:
         self._pair = stack.enter_context(postgres_pair(fsync=False))
         self.note("a primary and its synchronous standby run")
-        await asyncio.to_thread(kernels.compile_once)
+        await asyncio.to_thread(fork_server)
         self._names = [f"b{i + 1}" for i in range(BROKERS)]
         pairs = [(self._names[a], self._names[b]) for a, b in link_pairs("ring", BROKERS, CHORDS)]
         self._pairs = pairs

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 import os
+from functools import cache
 
 from palio.net.monitoring.logs import log_event
 
 
+@cache  # once a process, and not again in what it forks
 def prepare() -> None:
     """Load in a broker's process what its first clients would wait for, before it listens."""
     from palio.matching import warmup
@@ -23,14 +25,6 @@ def prepare() -> None:
         log_event(logging.INFO, reason)
     encode.warm()
     rehearse(os.urandom)
-
-
-def compile_once() -> None:
-    """Compile the kernels here, so that several brokers that start next do not each do it."""
-    from palio.matching import warmup
-
-    if warmup.waiting() == warmup.ONCE:
-        load()
 
 
 def load() -> None:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Self
 
 from palio.errors import NetworkError, PalioError
-from palio.net.broker import kernels
 from palio.net.client import connect
 from palio.net.cluster.configuration import ClusterConfiguration, Toml
+from palio.net.cluster.fork_server import fork_server
 from palio.net.cluster.ports import HOST, answers, free_ports
 from palio.net.cluster.processes import BrokerProcesses
 from palio.net.cluster.shapes import link_pairs
@@ -107,7 +107,7 @@ class Cluster:
     # ---- all brokers
 
     async def __aenter__(self) -> Self:
-        await asyncio.to_thread(kernels.compile_once)
+        await asyncio.to_thread(fork_server)
         try:
             self._start_all()
             await self.agreed()
@@ -125,7 +125,6 @@ class Cluster:
                 "`with local_cluster(...)` waits for its brokers, and an event loop runs in this "
                 "thread, which would stand still: use `async with local_cluster(...)`"
             )
-        kernels.compile_once()
         try:
             self._start_all()
             asyncio.run(self.agreed())

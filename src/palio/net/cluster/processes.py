@@ -1,4 +1,4 @@
-"""The broker processes of a cluster: started, stopped, killed, frozen.
+"""The broker processes of a cluster: forked (fork_server.py), stopped, killed, frozen.
 
 Each broker watches a pipe that this process holds, and ends when the pipe does. So no broker is left
 when this process is killed.
@@ -13,17 +13,20 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from palio.errors import PalioError
+from palio.net.cluster.fork_server import ForkedProcess, fork_server
 
 STOP_S_MAX = 15.0
+_Process: TypeAlias = subprocess.Popen[bytes] | ForkedProcess
 
 
 class BrokerProcesses:
     """By the name of the broker. A process that this class ended is not in it any more."""
 
     def __init__(self) -> None:
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, _Process] = {}
         self._logs: dict[str, Path] = {}
 
     @property
@@ -34,17 +37,21 @@ class BrokerProcesses:
     def start(
         self, name: str, config: Path, log: Path, variables: Mapping[str, str] | None = None
     ) -> None:
-        """`variables` are added to the environment of the process."""
-        command = [sys.executable, "-m", "palio.cli", "broker", "--config", str(config)]
+        """`variables` are added to the environment of the process, which is then not forked: some,
+        such as LD_PRELOAD, are only read when a program is loaded."""
+        arguments = ["broker", "--config", str(config), "--until-eof"]
         self._logs[name] = log
+        if variables is None:
+            self._processes[name] = fork_server().start(arguments, log)
+            return
         with log.open("ab") as output:
             self._processes[name] = subprocess.Popen(
-                [*command, "--until-eof"],
+                [sys.executable, "-m", "palio.cli", *arguments],
                 stdin=subprocess.PIPE,  # the broker ends when this process does
                 stdout=subprocess.DEVNULL,
                 stderr=output,
                 start_new_session=True,  # Ctrl-C is for this process alone
-                env={**os.environ, **variables} if variables else None,
+                env={**os.environ, **variables},
             )
 
     def stop(self, name: str) -> None:
@@ -81,19 +88,19 @@ class BrokerProcesses:
                 log = self._logs[name]
                 raise PalioError(f"broker {name} ended: {_last_line(log)} ({log})")
 
-    def _process(self, name: str) -> subprocess.Popen[bytes]:
+    def _process(self, name: str) -> _Process:
         if name not in self.running:
             running = ", ".join(self.running) or "none"
             raise PalioError(f"{name} does not run; the brokers that run: {running}")
         return self._processes[name]
 
-    def _remove(self, name: str) -> subprocess.Popen[bytes]:
+    def _remove(self, name: str) -> _Process:
         process = self._process(name)
         del self._processes[name]
         return process
 
 
-def _wait(process: subprocess.Popen[bytes], patience_s: float) -> None:
+def _wait(process: _Process, patience_s: float) -> None:
     try:
         process.wait(patience_s)
     except subprocess.TimeoutExpired:
