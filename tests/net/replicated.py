@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,6 +14,7 @@ from pathlib import Path
 
 import palio
 from palio.lab.bench.loopback.postgres import PostgresPair
+from palio.net.cluster.fork_server import ForkedProcess, fork_server
 from palio.net.cluster.ports import free_ports
 
 PATIENCE_S = 60.0
@@ -36,10 +35,11 @@ class ReplicatedProcess:
         self._config, self._log = path, path.with_suffix(".log")
         self.process = self._started()
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        arguments = ["-m", "palio.cli", "broker", "--config", str(self._config), "--log", "json"]
-        with self._log.open("wb") as log:
-            return subprocess.Popen([sys.executable, *arguments], stderr=log)
+    def _started(self) -> ForkedProcess:
+        self._log.write_bytes(b"")
+        return fork_server().start(
+            ["broker", "--config", str(self._config), "--log", "json"], self._log
+        )
 
     def restart(self) -> None:
         self.process = self._started()

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import pytest
 import palio
 from palio.net.broker.server import serving
 from palio.net.client import Client
+from palio.net.cluster.fork_server import ForkedProcess, fork_server
 from tests.cli.commands import palio as here
 from tests.cli.commands import process as command
 from tests.net.peers import METRICS, SECRET, asked, configured, get, run
@@ -26,34 +28,40 @@ from tests.net.storage.damage import execute_beside
 
 
 class Process:
-    """A broker of its own; its log lines are read as they come."""
+    """A broker of its own, forked or as the command starts it; its log is read from a file."""
 
-    def __init__(self, config: Path) -> None:
-        arguments = ["-m", "palio.cli", "broker", "--config", str(config), "--log", "json"]
-        self.process = subprocess.Popen(
-            [sys.executable, *arguments], stderr=subprocess.PIPE, text=True
-        )
-        self.lines: list[dict[str, object]] = []
+    process: ForkedProcess | subprocess.Popen[bytes]
+
+    def __init__(self, config: Path, *, is_forked: bool = True) -> None:
+        self._log = config.with_suffix(f".{time.monotonic_ns()}.log")
+        arguments = ["broker", "--config", str(config), "--log", "json"]
+        if is_forked:
+            self.process = fork_server().start(arguments, self._log)
+        else:
+            with self._log.open("wb") as log:
+                command = [sys.executable, "-m", "palio.cli", *arguments]
+                self.process = subprocess.Popen(command, stderr=log)
         self.url = f"palio://{self.wait_for('broker listens')['address']}"
 
+    @property
+    def text(self) -> str:
+        return self._log.read_text()
+
+    @property
+    def lines(self) -> list[dict[str, object]]:
+        return [json.loads(text) for text in self.text.splitlines() if text.endswith("}")]
+
     def wait_for(self, event: str) -> dict[str, object]:
-        assert self.process.stderr is not None
-        for text in self.process.stderr:
-            try:
-                line = json.loads(text)
-            except ValueError:  # what ends a command is a sentence
-                raise AssertionError(
-                    f"it ended without {event!r}: {text}{self.process.stderr.read()}"
-                ) from None
-            self.lines.append(line)
-            if line["event"] == event:
-                return line
-        raise AssertionError(f"it ended without {event!r}: {self.lines}")
+        while True:
+            has_ended = self.process.poll() is not None
+            for line in self.lines:
+                if line["event"] == event:
+                    return line
+            assert not has_ended, f"it ended without {event!r}: {self.text}"
+            time.sleep(0.02)
 
     def end(self, number: int) -> int:
         os.kill(self.process.pid, number)
-        assert self.process.stderr is not None
-        self.lines += [json.loads(text) for text in self.process.stderr]
         return self.process.wait(30)
 
 
@@ -65,8 +73,6 @@ def processes() -> Iterator[list[Process]]:
         if one.process.poll() is None:
             one.process.kill()
             one.process.wait()
-        assert one.process.stderr is not None
-        one.process.stderr.close()
 
 
 def on_any_port(folder: Path, text: str = "") -> Path:
@@ -116,7 +122,7 @@ def test_hangup_reads_grants_again(tmp_path: Path, processes: list[Process]) -> 
     hashed = hashlib.sha256(b"the token of ann").hexdigest()
     grant = f'[identities.ann]\ntoken_sha256 = "{hashed}"\npublish = "x < 5"\n'
     path = on_any_port(tmp_path, grant)
-    processes.append(Process(path))
+    processes.append(Process(path, is_forked=False))
     broker = processes[0]
 
     async def scene() -> None:
@@ -209,9 +215,7 @@ def test_damaged_data_is_a_sentence_and_exit_code_2(tmp_path: Path) -> None:
     with pytest.raises((palio.PalioError, TimeoutError)):
         run(asyncio.wait_for(consume(), 5))
     code = broker.process.wait(30)
-    assert broker.process.stderr is not None
-    text = broker.process.stderr.read()
-    broker.process.stderr.close()
+    text = broker.text
     sentence = f"broker.sqlite: the value of '{key}' is damaged: its checksum is wrong"
     remedy = f"`palio broker --config {path} --repair`"
     assert code == 2

@@ -9,6 +9,7 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,6 +36,13 @@ def test_trees_are_shortest_with_the_smallest_parent(net: Topology, data: st.Dat
         assert tree.parent(x) == (min(upstream) if upstream else None)
         assert net.towards(source, x) == tuple(upstream)
     assert tree.parent(source) is None
+
+
+@some
+@given(networks(st.one_of(small_weights, fine_weights, decimals)))
+def test_small_and_large_networks_are_searched_to_the_same_end(net: Topology) -> None:
+    sources = np.arange(len(net.nodes))
+    assert np.array_equal(net._relaxed(sources), net._dijkstra(sources))
 
 
 @some

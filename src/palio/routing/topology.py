@@ -16,8 +16,10 @@ parent is the smallest of them. Everybody who knows the edges computes the same 
 other: the way of T_v from u on is the way of T_u, since what is smallest among all ways is smallest
 among those through u.
 
-scipy's csgraph does Dijkstra on flat arrays, which we hold anyway and which numpy then searches for
-parents; rustworkx would want a Python object for every node and edge, and breaks ties as it likes.
+Distances in a small network are found by relaxing all links at once until nothing changes, which numpy
+does in less time than it takes to load scipy: a broker does without it. In a large one scipy's csgraph
+does Dijkstra on flat arrays, which we hold anyway and which numpy then searches for parents; rustworkx
+would want a Python object for every node and edge, and breaks ties as it likes.
 """
 
 from __future__ import annotations
@@ -32,8 +34,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, dijkstra
 
 from palio.errors import InvalidFile, InvalidTopology
 from palio.routing.trees import Node, SourceTree, length
@@ -43,6 +43,7 @@ Edge: TypeAlias = tuple[Node, Node] | tuple[Node, Node, float]
 _UNITS_MAX = 2**53  # below it doubles hold every whole number
 _WEIGHT_MAX = sys.float_info.max
 _CELLS = 1 << 22  # sources times links that are looked at together
+_RELAXED = 1 << 11  # sources times links up to which links are relaxed: a line takes 30 ms then
 _TREES = 256  # that are kept
 
 
@@ -81,14 +82,11 @@ class Topology:
                 )
         self._of_link = {(u, v): count for (u, v, _), count in zip(self.edges, units, strict=True)}
         self._links = _links(self.edges, units, self._numbers)
-        self._graph = csr_array(
-            (self._links.units, self._links.begin, np.append(self._links.first, len(units) * 2)),
-            shape=(len(self.nodes), len(self.nodes)),
-        )
+        self._spans = np.append(self._links.first, len(units) * 2)
         self._trees: OrderedDict[int, SourceTree] = OrderedDict()
-        parts, part = connected_components(self._graph, directed=False)
+        parts, part = _parts(self._spans.tolist(), self._links.begin.tolist())
         if parts > 1:
-            other = self.nodes[int(np.argmax(part != part[0]))]
+            other = self.nodes[next(i for i, number in enumerate(part) if number)]
             raise InvalidTopology(
                 f"the network falls into {parts} parts: no path from {self.nodes[0]!r} to "
                 f"{other!r}; add an edge between the parts"
@@ -156,7 +154,7 @@ class Topology:
     def neighbours(self, node: Node) -> tuple[Node, ...]:
         """N(node), ascending."""
         at = self.number(node)
-        start, stop = self._graph.indptr[at : at + 2]
+        start, stop = self._spans[at : at + 2]
         return tuple(self.nodes[i] for i in self._links.begin[start:stop])
 
     def units(self, u: Node, v: Node) -> int:
@@ -175,7 +173,7 @@ class Topology:
         """The neighbours of a node on its shortest paths from a source, ascending."""
         units = self.tree(source).units
         at = self.number(node)
-        start, stop = self._graph.indptr[at : at + 2]
+        start, stop = self._spans[at : at + 2]
         begin = self._links.begin[start:stop]
         tight = units[begin] + self._links.units[start:stop] == units[at]
         return tuple(self.nodes[i] for i in begin[tight])
@@ -228,9 +226,31 @@ class Topology:
         self, sources: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
         """Distances in units, and which links lie on a shortest path, a row a source."""
-        units = dijkstra(self._graph, directed=True, indices=sources)
         begin, end, lengths, _ = self._links
+        is_small = len(sources) * len(begin) <= _RELAXED
+        units = self._relaxed(sources) if is_small else self._dijkstra(sources)
         return units, units[:, begin] + lengths == units[:, end]
+
+    def _relaxed(self, sources: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Distances in units: each round adds a link to the paths that are known."""
+        begin, _, lengths, first = self._links
+        units = np.full((len(sources), len(self.nodes)), np.inf)
+        units[np.arange(len(sources)), sources] = 0.0
+        while True:
+            nearer = np.minimum.reduceat(units[:, begin] + lengths, first, axis=1)
+            np.minimum(units, nearer, out=nearer)
+            if np.array_equal(units, nearer):
+                return units
+            units = nearer
+
+    def _dijkstra(self, sources: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import dijkstra
+
+        shape = (len(self.nodes), len(self.nodes))
+        graph = csr_array((self._links.units, self._links.begin, self._spans), shape=shape)
+        units: npt.NDArray[np.float64] = dijkstra(graph, directed=True, indices=sources)
+        return units
 
 
 def _add(weights: dict[tuple[Node, Node], float], edge: Any, place: str) -> None:
@@ -301,3 +321,22 @@ def _links(
     order = np.lexsort((begin, end))
     first = np.searchsorted(end[order], np.arange(len(numbers)))
     return _Links(begin[order], end[order], np.array(units * 2, np.float64)[order], first)
+
+
+def _parts(spans: list[int], begin: list[int]) -> tuple[int, list[int]]:
+    """Into how many parts the network falls, and the number of each node's part."""
+    part = [-1] * (len(spans) - 1)
+    parts = 0
+    for start in range(len(part)):
+        if part[start] >= 0:
+            continue
+        part[start] = parts
+        reached = [start]
+        while reached:
+            at = reached.pop()
+            for other in begin[spans[at] : spans[at + 1]]:
+                if part[other] < 0:
+                    part[other] = parts
+                    reached.append(other)
+        parts += 1
+    return parts, part

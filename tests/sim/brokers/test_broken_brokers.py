@@ -95,16 +95,21 @@ def frames_of(data: bytes) -> Iterator[bytes]:
         at += size
 
 
+def noticed(make_broker: MakeBroker = Broker, faults: tuple[str, ...] = CRASHES) -> BrokerPlan:
+    """The plan of the first seed that fails a check."""
+    settings = BrokerSettings(3, operations=20, faults=faults)
+    plans = (draw(settings, seed) for seed in range(SEEDS_MAX))
+    return next(plan for plan in plans if run(plan, make_broker).kind is not None)
+
+
 def caught(
     *kinds: str,
     make_broker: MakeBroker = Broker,
     faults: tuple[str, ...] = CRASHES,
     operations_max: int = OPERATIONS_MAX,
 ) -> BrokerPlan:
-    """Some seed fails one of these checks, and shrinks to a text that fails in the same way."""
-    settings = BrokerSettings(3, operations=20, faults=faults)
-    plans = (draw(settings, seed) for seed in range(SEEDS_MAX))
-    plan = next(plan for plan in plans if run(plan, make_broker).kind is not None)
+    """Some seed fails, and shrinks to a text that fails one of these checks."""
+    plan = noticed(make_broker, faults)
     short = shrunk(BROKERS, plan, lambda tried: run(tried, make_broker))
     assert len(short.operations) <= operations_max, str(short)
     replayed = run(parse_broker_plan(str(short)), make_broker)
@@ -113,6 +118,11 @@ def caught(
     return short
 
 
+def test_an_answer_before_the_commit_is_noticed() -> None:
+    assert run(noticed(AnswersBeforeTheCommit)).kind is None
+
+
+@pytest.mark.slow
 def test_an_answer_before_the_commit() -> None:
     short = caught("lost", "twice", make_broker=AnswersBeforeTheCommit)
     assert any(operation.verb is NetworkVerb.CRASH for operation in short.operations)
@@ -125,7 +135,8 @@ def test_next_hops_that_drop_a_neighbour() -> None:
     assert run(short).kind is None
 
 
-def test_a_store_that_loses_a_committed_write(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def lossy_disk(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     end: Callable[[SimulatedDisk[bytes]], None] = SimulatedDisk.end
 
     def lossy(self: SimulatedDisk[bytes]) -> None:
@@ -137,9 +148,20 @@ def test_a_store_that_loses_a_committed_write(monkeypatch: pytest.MonkeyPatch) -
         end(self)
 
     monkeypatch.setattr(SimulatedDisk, "end", lossy)
+    return monkeypatch
+
+
+def test_a_store_that_loses_a_committed_write_is_noticed(lossy_disk: pytest.MonkeyPatch) -> None:
+    plan = noticed()
+    lossy_disk.undo()
+    assert run(plan).kind is None
+
+
+@pytest.mark.slow
+def test_a_store_that_loses_a_committed_write(lossy_disk: pytest.MonkeyPatch) -> None:
     kinds = ("lost", "twice", "broken", "leftovers", "restless", "refused")
     short = caught(*kinds, operations_max=19)
-    monkeypatch.undo()
+    lossy_disk.undo()
     assert run(short).kind is None
 
 

@@ -31,7 +31,11 @@ from palio.sim.brokers.runs import BROKERS, judge, judge_all
 from palio.sim.brokers.simulation import BrokerTotals, run
 from palio.sim.kernel.verdicts import RunSummary
 
-SEEDS = 3
+SEEDS = 2
+"""Of each routing; `make simulate` has hundreds."""
+some_seeds = pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+)
 
 SCRIPT = """
 from palio.sim.brokers.runs import judge
@@ -55,22 +59,24 @@ def test_no_check_fails(routing: str) -> None:
     assert totals.crashes
 
 
+@some_seeds
 @pytest.mark.parametrize("routing", ROUTINGS)
-def test_brokers_with_tiny_budgets(routing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_brokers_with_tiny_budgets(
+    routing: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All requests are jobs or go in slices, and all that brokers promise holds."""
     monkeypatch.setattr(scheduler, "TURN_UNITS", 1)
     monkeypatch.setattr(interests, "FILTERS_AT_ONCE", 1)
     monkeypatch.setattr(subscription_checks, "FILTERS_AT_ONCE", 1)
     monkeypatch.setattr(subscription_checks, "_SMALL_TEXT", 0)
     monkeypatch.setattr(subscriptions, "_REMOVED_AT_ONCE", 1)
-    settings = BrokerSettings(5, operations=60, faults=FAULTS, routing=routing)
-    for seed in range(SEEDS):
-        verdict = judge(settings, seed)
-        assert verdict.kind is None, f"seed {seed}: {verdict.text}"
+    verdict = judge(BrokerSettings(5, operations=60, faults=FAULTS, routing=routing), seed)
+    assert verdict.kind is None, verdict.text
 
 
+@some_seeds
 @pytest.mark.parametrize("routing", ROUTINGS)
-def test_brokers_with_tiny_parts(routing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_brokers_with_tiny_parts(routing: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All link states, packets and routes go in parts, and are applied in slices of one."""
     monkeypatch.setattr(parts, "PART_BYTES", 120)
     monkeypatch.setattr(flooding, "SMALL_TEXTS", 0)
@@ -80,10 +86,8 @@ def test_brokers_with_tiny_parts(routing: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(remote_durable, "AT_ONCE", 1)
     monkeypatch.setattr(remote_durable, "FILTERS_AT_ONCE", 1)
     monkeypatch.setattr(drp, "RECEIVERS_BYTES_MAX", 8)
-    settings = BrokerSettings(5, operations=60, faults=FAULTS, routing=routing)
-    for seed in range(SEEDS):
-        verdict = judge(settings, seed)
-        assert verdict.kind is None, f"seed {seed}: {verdict.text}"
+    verdict = judge(BrokerSettings(5, operations=60, faults=FAULTS, routing=routing), seed)
+    assert verdict.kind is None, verdict.text
 
 
 @pytest.mark.parametrize("fault", FAULTS)
