@@ -16,6 +16,7 @@ from palio.protocol.wire.codes import CloseCode, EndCode
 from palio.protocol.wire.frames import FrameReader, Limits, control_frame, message_frame
 from palio.protocol.wire.headers import DeliverHeader, ForwardHeader
 from tests.protocol.stand_in import StandIn
+from tests.seeds import seeds
 
 WELCOME = control_frame(control.Welcome(control.VERSION, "b", "ann", 0, 3_000_000))
 
@@ -517,7 +518,7 @@ class World:
                 self.move(who)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@seeds(40, 100)
 def test_nothing_is_lost_doubled_or_out_of_order(seed: int) -> None:
     world = World(seed)
     for who, session in enumerate(world.sessions):

@@ -7,6 +7,7 @@ import pytest
 from palio.protocol.durability import journal, keys
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.queues import Full
+from tests.seeds import seeds
 
 from .store_world import SECOND_US, World
 
@@ -83,7 +84,7 @@ def play(world: World, steps: int) -> None:
 
 
 @pytest.mark.parametrize("bounds", BOUNDS)
-@pytest.mark.parametrize("seed", range(40))
+@seeds(10, 40)
 def test_every_client_sees_what_it_wants_once(seed: int, bounds: str) -> None:
     world = World(seed, BOUNDS[bounds])
     play(world, 500)
@@ -92,9 +93,9 @@ def test_every_client_sees_what_it_wants_once(seed: int, bounds: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", BOUNDS)
-@pytest.mark.parametrize("seeds", range(40))
-def test_every_client_sees_what_it_wants_once_many(seeds: int, bounds: str) -> None:
-    for seed in range(1000 + 10 * seeds, 1010 + 10 * seeds):
+@pytest.mark.parametrize("ten", range(40))
+def test_every_client_sees_what_it_wants_once_many(ten: int, bounds: str) -> None:
+    for seed in range(1000 + 10 * ten, 1010 + 10 * ten):
         world = World(seed, BOUNDS[bounds], brokers=2 + seed % 4)
         play(world, 800)
         assert world.finish() == [], f"seed {seed}"

@@ -17,6 +17,7 @@ from palio.protocol.policies.link_state import Heard, LinkStateDatabase, LinkSta
 from palio.protocol.wire.control import Durable, LinkState, LinkStates
 from palio.protocol.wire.frames import BrokenFrame
 from tests.protocol.policies.link_state_network import SETTINGS, LinkStateNetwork
+from tests.seeds import seeds
 
 TEXTS = ("x > 1", "x > 3", "y = 'a'", "x > 1 AND y = 'b'", "z IS NULL", "x>1", "TRUE", "x=1 OR x=2")
 FACTS = [Durable("x > 2", 10, 1), Durable("y = 'c'", 20, 1), Durable("x > 2", 30, 2)]
@@ -65,7 +66,7 @@ def act(net: LinkStateNetwork, rng: random.Random) -> None:
     net.now_us += rng.choice([0, 0, 100, 10_000])
 
 
-@pytest.mark.parametrize("seed", range(60))
+@seeds(20, 60)
 def test_all_that_are_connected_agree_after_quiet(seed: int) -> None:
     rng = random.Random(seed)
     net = LinkStateNetwork(NAMES[: rng.randrange(2, 6)], rng)

@@ -30,12 +30,10 @@ from palio.sim.brokers.drawing import FAULTS, BrokerSettings, draw
 from palio.sim.brokers.runs import BROKERS, judge, judge_all
 from palio.sim.brokers.simulation import BrokerTotals, run
 from palio.sim.kernel.verdicts import RunSummary
+from tests.seeds import seeds
 
-SEEDS = 2
+SEEDS = 3
 """Of each routing; `make simulate` has hundreds."""
-some_seeds = pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
-)
 
 SCRIPT = """
 from palio.sim.brokers.runs import judge
@@ -59,7 +57,7 @@ def test_no_check_fails(routing: str) -> None:
     assert totals.crashes
 
 
-@some_seeds
+@seeds(1, 3)
 @pytest.mark.parametrize("routing", ROUTINGS)
 def test_brokers_with_tiny_budgets(
     routing: str, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -74,7 +72,7 @@ def test_brokers_with_tiny_budgets(
     assert verdict.kind is None, verdict.text
 
 
-@some_seeds
+@seeds(1, 3)
 @pytest.mark.parametrize("routing", ROUTINGS)
 def test_brokers_with_tiny_parts(routing: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All link states, packets and routes go in parts, and are applied in slices of one."""
