@@ -66,6 +66,7 @@ cluster: $(WARM) ## Test on a Spark cluster of a master and two workers here, an
 
 fuzz: $(STAMP) ## Search for failures at random, for longer
 	@$(BIN)/python -m pytest -m fuzz tests
+	@$(BIN)/python -m pytest -q --all-examples -m "hypothesis and not slow and not fuzz and not spark" tests
 
 # It goes on where it stopped (build/fuzz/state.json) until 100,000,000 cases are done. FUZZ_CASES,
 # FUZZ_MINUTES and FUZZ_TARGETS bound a run. A case that fails is printed with its seed.

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from palio.lab.bench.loopback.postgres import PostgresPair
 
 JAVA_MIN = 17
+EXAMPLES_MIN = 50
+_SETTINGS = "_hypothesis_internal_use_settings"  # where Hypothesis keeps what `@settings` said
 
 settings.register_profile("house", deadline=None)  # no test fails because the machine is busy
 settings.load_profile("house")
@@ -30,6 +32,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the traces of scenarios anew instead of comparing them",
     )
+    parser.addoption(
+        "--all-examples",
+        action="store_true",
+        help="draw as many random examples as tests say, not a third; `make fuzz` does",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Random tests that say how many examples they draw mean a long run; here a third will do."""
+    if config.getoption("--all-examples"):
+        return
+    functions = {
+        getattr(item.obj, "__func__", item.obj)
+        for item in items
+        if isinstance(item, pytest.Function) and not {"fuzz", "slow"} & set(item.keywords)
+    }
+    for function in functions:
+        said = getattr(function, _SETTINGS, None)
+        if said is not None and said.max_examples > EXAMPLES_MIN:
+            fewer = max(EXAMPLES_MIN, said.max_examples // 3)
+            setattr(function, _SETTINGS, settings(said, max_examples=fewer))
 
 
 @pytest.fixture(scope="session")
