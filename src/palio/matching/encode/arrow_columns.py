@@ -119,7 +119,7 @@ def validity(array: Any) -> tuple[Ints, int, bool]:
 
 def is_valid(array: Any) -> Ints:
     """Which items are there, as bools."""
-    if not array.null_count:  # the usual case; to_numpy of bits imports pandas where it is installed
+    if not array.null_count:  # the usual case, without to_numpy, which would import pandas
         return np.ones(len(array), np.bool_)
     found: Ints = array.is_valid().to_numpy(zero_copy_only=False)
     return found
