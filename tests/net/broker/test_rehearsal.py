@@ -12,7 +12,7 @@ SCRIPT = """
 import os, sys
 from palio.net.broker import kernels
 kernels.prepare()
-print([name for name in ("pandas", "pyspark", "rich") if name in sys.modules])
+print([name for name in ("pandas", "pyspark", "rich", "scipy.sparse") if name in sys.modules])
 import numba.core.dispatcher as dispatcher
 late = []
 before, compile = set(sys.modules), dispatcher._DispatcherBase._compile_for_args
