@@ -43,7 +43,7 @@ Edge: TypeAlias = tuple[Node, Node] | tuple[Node, Node, float]
 _UNITS_MAX = 2**53  # below it doubles hold every whole number
 _WEIGHT_MAX = sys.float_info.max
 _CELLS = 1 << 22  # sources times links that are looked at together
-_RELAXED = 1 << 11  # sources times links up to which links are relaxed: a line takes 30 ms then
+_RELAXED = 1 << 21  # sources x links x nodes up to which links are relaxed: 30 ms at most
 _TREES = 256  # that are kept
 
 
@@ -227,7 +227,7 @@ class Topology:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
         """Distances in units, and which links lie on a shortest path, a row a source."""
         begin, end, lengths, _ = self._links
-        is_small = len(sources) * len(begin) <= _RELAXED
+        is_small = len(sources) * len(begin) * len(self.nodes) <= _RELAXED
         units = self._relaxed(sources) if is_small else self._dijkstra(sources)
         return units, units[:, begin] + lengths == units[:, end]
 
