@@ -16,6 +16,7 @@ import sys
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Self
 
 from palio.net.cluster.ports import HOST, answers, free_ports
 from palio.net.cluster.processes import BrokerProcesses
@@ -32,10 +33,14 @@ LIMITED, PUBLISHER = "token-of-limited", "token-of-publisher"
 """Tokens of identities with small grants."""
 DELAY_S_MAX = 30.0
 """A message of the witness that takes longer counts as lost."""
-HOLD_S_MAX, P999_S_MAX = 0.05, 0.01
+HOLD_S_MAX = 0.05
 PATIENCE_S = 120.0
+_LONGEST = "palio_loop_hold_max_seconds"
 
 _CONFIG = f"""
+[times]
+keepalive = "10 s"  # attackers are slow when the machine is busy, and are not dead
+
 [access]
 anonymous = true
 admin = true
@@ -57,20 +62,46 @@ _witnesses = count(1)
 
 @dataclass
 class Holds:
-    """Of one broker, since its start."""
+    """Of one broker, since its start: by the clock, and in processor time of the loop's thread, which
+    is the broker's own doing however busy the machine is."""
 
     longest_s: float
-    counts: dict[float, float]
-    """How many holds were at most this long."""
+    p999_s: float
+    cpu_longest_s: float
+    cpu_p999_s: float
+
+    @classmethod
+    def read(cls, metrics: str) -> Self:
+        """From the text of /metrics."""
+        samples = {}
+        for line in metrics.splitlines():
+            key, _, value = line.rpartition(" ")
+            samples[key] = float(value) if key[:1] != "#" else 0.0
+        return cls(
+            next(v for k, v in samples.items() if k.startswith(_LONGEST) and 'since="start"' in k),
+            _p999(samples, "palio_loop_hold_seconds_bucket"),
+            next(v for k, v in samples.items() if k.startswith("palio_loop_hold_cpu_max_seconds")),
+            _p999(samples, "palio_loop_hold_cpu_seconds_bucket"),
+        )
 
     @property
-    def p999_s(self) -> float:
-        total = max(self.counts.values(), default=0)
-        return min((s for s, n in self.counts.items() if n >= 0.999 * total), default=0.0)
+    def is_short(self) -> bool:
+        return self.cpu_longest_s <= HOLD_S_MAX
+
+
+def _p999(samples: dict[str, float], histogram: str) -> float:
+    """The bound of the bucket that 999 of 1,000 lie in or below; 0: there are fewer in all."""
+    counts = {
+        float(key.rsplit('le="', 1)[1].split('"')[0].replace("+Inf", "inf")): count
+        for key, count in samples.items()
+        if key.startswith(histogram)
+    }
+    total = max(counts.values(), default=0)
+    return min((s for s, n in counts.items() if n >= 0.999 * total > 999), default=0.0)
 
 
 class Arena:
-    """`full`: as much as the attack takes; otherwise little of it, for `make test`."""
+    """`full`: as much as the attack takes; otherwise little of it, for `make test` and `make slow`."""
 
     def __init__(self, folder: Path, *, full: bool, brokers: int = 1) -> None:
         self.folder, self.full = folder, full
@@ -150,15 +181,7 @@ class Arena:
 
     async def holds(self, name: str = "b1") -> Holds:
         _, _, body = await asked(self.page(name), get("/metrics"))
-        longest_s, counts = 0.0, {}
-        for line in body.decode().splitlines():
-            key, _, value = line.rpartition(" ")
-            if key.startswith("palio_loop_hold_max_seconds") and 'since="start"' in key:
-                longest_s = float(value)
-            elif key.startswith("palio_loop_hold_seconds_bucket"):
-                bound = key.rsplit('le="', 1)[1].split('"')[0]
-                counts[float(bound.replace("+Inf", "inf"))] = float(value)
-        return Holds(longest_s, counts)
+        return Holds.read(body.decode())
 
     # ---- the witness
 

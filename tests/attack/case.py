@@ -19,16 +19,20 @@ class Case:
     brokers: int
     only_full: bool
     """There is no short version: it is about time or memory only."""
+    in_test: bool
+    """Its short version is in `make test`."""
 
 
 CASES: list[Case] = []
 
 
-def case(tried: str, *, brokers: int = 1, only_full: bool = False) -> Callable[[Attack], Attack]:
+def case(
+    tried: str, *, brokers: int = 1, only_full: bool = False, in_test: bool = False
+) -> Callable[[Attack], Attack]:
     """Adds an attack to the list; `tried` says what it does."""
 
     def add(attack: Attack) -> Attack:
-        CASES.append(Case(attack.__name__, tried, attack, brokers, only_full))
+        CASES.append(Case(attack.__name__, tried, attack, brokers, only_full, in_test))
         return attack
 
     return add

@@ -107,7 +107,9 @@ async def durables_made_and_left(arena: Arena) -> str:
     return f"{count} made and left"
 
 
-@case('a lazy durable subscriber with full = "block", and publishers that wait for it')
+@case(
+    'a lazy durable subscriber with full = "block", and publishers that wait for it', in_test=True
+)
 async def lazy_and_blocking(arena: Arena) -> str:
     """Others are served; that its own publishers wait is what it asked for."""
     async with await Attacker.at(arena.endpoint(), "lazy") as lazy:
@@ -126,7 +128,7 @@ async def lazy_and_blocking(arena: Arena) -> str:
     return f"{len(told)} of 3 publishers closed ({', '.join(set(told))})"
 
 
-@case("a consumer that never acknowledges, connecting again and again")
+@case("a consumer that never acknowledges, connecting again and again", in_test=True)
 async def never_acknowledged(arena: Arena) -> str:
     count = arena.count(50, 2000)
     came = 0

@@ -35,7 +35,10 @@ async def random_bytes(arena: Arena) -> str:
     return f"{closed} closed with a reason"
 
 
-@case("frames and control messages of every kind, mutated, from strangers, clients and neighbours")
+@case(
+    "frames and control messages of every kind, mutated, from strangers, clients and neighbours",
+    in_test=True,
+)
 async def noise(arena: Arena) -> str:
     random = Random(2)
     speaker, said = Speaker(random), 0
@@ -103,7 +106,9 @@ async def frames_of_every_kind(arena: Arena) -> str:
     return f"all closed: {', '.join(codes)}"
 
 
-@case("frames, control messages, headers, attributes, bodies and names over every limit")
+@case(
+    "frames, control messages, headers, attributes, bodies and names over every limit", in_test=True
+)
 async def oversize(arena: Arena) -> str:
     endpoint = arena.endpoint()
     for data in (
@@ -137,7 +142,10 @@ async def oversize(arena: Arena) -> str:
     return "all closed with a reason"
 
 
-@case("handshakes of neighbours: replayed, with a wrong proof, with the broker's own proof")
+@case(
+    "handshakes of neighbours: replayed, with a wrong proof, with the broker's own proof",
+    in_test=True,
+)
 async def forged_handshakes(arena: Arena) -> str:
     random = Random(3)
     nonce = random.randbytes(NONCE_BYTES)
@@ -207,7 +215,8 @@ async def half_frames(arena: Arena) -> str:
     more = arena.memory() - before
     for eve in eves:
         eve.leave()
-    assert more < 256 << 20, f"{more >> 20} MiB for frames that never end"
+    # `[limits] unfinished` is 256 MiB, and buffers that grow have some room.
+    assert more < 320 << 20, f"{more >> 20} MiB for frames that never end"
     return f"{more >> 20} MiB more"
 
 
@@ -232,7 +241,7 @@ async def strangers_who_stay(arena: Arena) -> str:
     return f"all closed; {pinging.counts[Pong]} pongs"
 
 
-@case("40,000 tiny control messages in one write, from each of 8 clients")
+@case("40,000 tiny control messages in one write, from each of 8 clients", in_test=True)
 async def tiny_frames(arena: Arena) -> str:
     count = arena.count(2000, 40_000)
     eves = [await Attacker.at(arena.endpoint(), f"tiny{i}") for i in range(8)]

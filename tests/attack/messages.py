@@ -122,7 +122,7 @@ async def large_messages_for_the_slow(arena: Arena) -> str:
     return f"{most >> 20} MiB more"
 
 
-@case("a client that reads no deliveries at all")
+@case("a client that reads no deliveries at all", in_test=True)
 async def deliveries_that_are_not_read(arena: Arena) -> str:
     """Its connection is congested, then messages wait within bounds, and then it is closed."""
     slow = await Attacker.at(arena.endpoint(), "slow")

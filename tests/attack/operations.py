@@ -32,7 +32,7 @@ def cpu_s(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-@case("explanations by the hundred, with 3,000 subscriptions and strange attributes")
+@case("explanations by the hundred, with 3,000 subscriptions and strange attributes", in_test=True)
 async def explain_storm(arena: Arena) -> str:
     async with await Attacker.at(arena.endpoint(), "bob") as bob:
         await subscribed(bob, [
@@ -116,7 +116,7 @@ async def quench_of_many(arena: Arena) -> str:
     return f"{eve.counts[Wanted]} told ({told} characters), {100 * idle:.0f} % CPU when idle"
 
 
-@case("quenching turned on and off 3,000 times with 990 filters")
+@case("quenching turned on and off 3,000 times with 990 filters", in_test=True)
 async def quench_storm(arena: Arena) -> str:
     count = arena.count(30, 3000)
     async with await Attacker.at(arena.endpoint()) as eve:

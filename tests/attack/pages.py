@@ -13,7 +13,7 @@ from tests.attack.durables import subscribed
 from tests.net.peers import asked, get
 
 
-@case("/healthz and /metrics 1,000 times, 30 at once, with 2,000 queues to show")
+@case("/healthz and /metrics 1,000 times, 30 at once, with 2,000 queues to show", in_test=True)
 async def page_storm(arena: Arena) -> str:
     async with await Attacker.at(arena.endpoint(), "pages") as eve:
         names = [f"page{i}" for i in range(arena.count(20, 2000))]

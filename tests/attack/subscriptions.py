@@ -46,7 +46,7 @@ async def one_message_for_many(arena: Arena) -> str:
     return f"{3 * count:,} deliveries in {bob.counts[MessageFrame]} frames"
 
 
-@case("30,000 live subscriptions of one client, which then disconnects")
+@case("30,000 live subscriptions of one client, which then disconnects", in_test=True)
 async def many_live_then_gone(arena: Arena) -> str:
     count = arena.count(1000, 30_000)
     least = await arena.metric("palio_table_filters")
@@ -68,7 +68,7 @@ async def nested_subscriptions(arena: Arena) -> str:
     return f"{count:,} added and removed"
 
 
-@case("subscribing and unsubscribing 10,000 times")
+@case("subscribing and unsubscribing 10,000 times", in_test=True)
 async def subscription_churn(arena: Arena) -> str:
     count = arena.count(500, 10_000)
     async with await Attacker.at(arena.endpoint()) as eve:

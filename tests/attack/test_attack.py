@@ -2,7 +2,10 @@
 
 `make attack` runs each against brokers of its own and prints a line for it: what was tried, what
 held, and how long the event loop was held at most. `make slow` runs a short version of each against
-one broker, and looks at no time.
+one broker, and `make test` a few of these, with one witness.
+
+What others wait for is the time on the clock, which is printed. What is asserted is the processor time
+of the loop's thread: a machine that is busy with something else does not add to it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from tests.attack import (  # noqa: F401
     predicates,
     subscriptions,
 )
-from tests.attack.arena import HOLD_S_MAX, P999_S_MAX, Arena, Holds
+from tests.attack.arena import Arena, Holds
 from tests.attack.case import CASES, Case
 
 LIMIT_S = 300.0
@@ -35,23 +38,34 @@ def parameters(*, full: bool) -> list[object]:
     return [pytest.param(case, id=case.name) for case in CASES if full or not case.only_full]
 
 
-async def attacked(case: Case, arena: Arena) -> tuple[str, list[Holds]]:
+async def attacked(arena: Arena, *cases: Case) -> tuple[str, list[Holds]]:
+    """What held, in the last one, and how long the event loops were held."""
     async with asyncio.timeout(LIMIT_S):
         try:
             arena.start()
             await arena.ready()
             await arena.begin_witness()
-            held = await case.attack(arena)
+            for case in cases:
+                held = await case.attack(arena)
             return held, await arena.judged()
+        except AssertionError as error:
+            error.add_note(f"attack: {case.name}")
+            raise
         finally:
             arena.kill_witness()
 
 
 def verdict(holds: list[Holds]) -> str:
-    longest_s = max(one.longest_s for one in holds)
-    p999_s = max(one.p999_s for one in holds)
-    word = "ok" if longest_s <= HOLD_S_MAX and p999_s <= P999_S_MAX else "TOO LONG"
-    return f"held {1000 * longest_s:.0f} ms at most, p99.9 {1000 * p999_s:g} ms: {word}"
+    longest_s, p999_s = max(one.longest_s for one in holds), max(one.p999_s for one in holds)
+    cpu_s, cpu_p999_s = (
+        max(one.cpu_longest_s for one in holds),
+        max(one.cpu_p999_s for one in holds),
+    )
+    word = "ok" if all(one.is_short for one in holds) else "TOO LONG"
+    return (
+        f"held {1000 * longest_s:.0f} ms at most, p99.9 {1000 * p999_s:g} ms; "
+        f"processor time {1000 * cpu_s:.0f} ms, p99.9 {1000 * cpu_p999_s:g} ms: {word}"
+    )
 
 
 def line(case: Case, held: str, holds: list[Holds], arena: Arena) -> str:
@@ -65,8 +79,9 @@ def test_a_broker_withstands(case: Case, tmp_path: Path) -> None:
     """ATTACK_LOG=1 also prints the warnings of the brokers."""
     arena = Arena(tmp_path, full=True, brokers=case.brokers)
     try:
-        held, holds = asyncio.run(attacked(case, arena))
+        held, holds = asyncio.run(attacked(arena, case))
         print(line(case, held, holds, arena), flush=True)
+        assert all(one.is_short for one in holds), verdict(holds)
     finally:
         arena.close()
         if os.environ.get("ATTACK_LOG"):
@@ -96,7 +111,17 @@ def test_a_broker_withstands_a_short_attack(
         arena = arenas[case.brokers] = Arena(folder, full=False, brokers=case.brokers)
     arena.reports.clear()
     try:
-        asyncio.run(attacked(case, arena))
+        asyncio.run(attacked(arena, case))
     except BaseException:
         arenas.pop(case.brokers).close()  # the next attack begins with a new broker
         raise
+
+
+@pytest.mark.xdist_group("brokers")
+def test_a_broker_withstands_the_most_telling_attacks(tmp_path: Path) -> None:
+    arena = Arena(tmp_path, full=False)
+    try:
+        _, holds = asyncio.run(attacked(arena, *[case for case in CASES if case.in_test]))
+        assert all(one.is_short for one in holds), verdict(holds)
+    finally:
+        arena.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -121,10 +121,23 @@ class Filter(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
         return len(self.constraints)
 
     def __str__(self) -> str:
-        return " AND ".join(map(str, self.constraints)) or "TRUE"
+        """Of a long one it is remembered for a while: a list may have 100,000 values."""
+        constraints = self.constraints
+        if len(constraints) > _LONG or any(c.op is Op.IN for c in constraints):
+            return _long_text(self)
+        return " AND ".join(map(str, constraints)) or "TRUE"
 
     def __repr__(self) -> str:
         return f"Filter({_shorten(str(self))})"
+
+
+_LONG = 64
+"""Constraints."""
+
+
+@lru_cache(maxsize=64)
+def _long_text(conjunction: Filter) -> str:
+    return " AND ".join(map(str, conjunction.constraints))
 
 
 class Predicate(msgspec.Struct, frozen=True, gc=False):

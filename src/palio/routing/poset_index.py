@@ -179,6 +179,11 @@ def _sets(item: Filter) -> Mapping[str, ValueSet] | None:
     return None if is_contradiction(sets) else sets
 
 
+def prepare(item: Filter) -> None:
+    """Compute now, in any thread, what takes long when a filter of many values is added."""
+    _sets(item)
+
+
 def _key(form: Box) -> frozenset[Cell[FilterNode]] | None:
     return None if form is None else frozenset(form.values())
 

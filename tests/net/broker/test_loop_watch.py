@@ -39,7 +39,7 @@ def turn(watch: LoopWatch, clock: Clock, *parts: float, **requests: int) -> None
 
 def test_a_hold_is_counted_and_a_long_one_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    watch = LoopWatch(0.05, clock)
+    watch = LoopWatch(0.05, clock, clock)
     with caplog.at_level(logging.WARNING, "palio.net"):
         turn(watch, clock, 0.001, 0.002, 0.001)
         assert caplog.records == []
@@ -50,7 +50,7 @@ def test_a_hold_is_counted_and_a_long_one_is_logged(caplog: pytest.LogCaptureFix
         turn(watch, clock, 0.0, 0.2, 0.0)
     first, second = [record.__dict__["fields"] for record in caplog.records]
     assert first == {
-        "held_ms": 123.0, "receiving_ms": 100.0, "core_ms": 20.0, "sending_ms": 3.0,
+        "held_ms": 123.0, "cpu_ms": 123.0, "receiving_ms": 100.0, "core_ms": 20.0, "sending_ms": 3.0,
         "events": "2 close, 1 wake", "requests": "7 SubscribeRequest",
     }  # fmt: skip
     assert (second["more"], second["core_ms"]) == (1, 200.0)
@@ -58,6 +58,38 @@ def test_a_hold_is_counted_and_a_long_one_is_logged(caplog: pytest.LogCaptureFix
     assert (seen.count, seen.warnings) == (4, 3)
     assert seen.longest_s == seen.recent_s == pytest.approx(0.2)
     assert seen.p999_s >= 0.2
+
+
+def test_the_processor_time_of_a_hold_tells_a_slow_broker_from_a_busy_machine(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock, cpu = Clock(), Clock()
+    watch = LoopWatch(0.05, clock, cpu)
+    cpu.now += 0.03
+    with caplog.at_level(logging.WARNING, "palio.net"):
+        turn(watch, clock, 0.0, 0.2, 0.0)
+    assert caplog.records[0].__dict__["fields"]["cpu_ms"] == 30.0
+    cpu.now += 0.1  # in what is no hold
+    clock.now += 2.0
+    turn(watch, clock, 0.0, 0.02, 0.0)
+    assert watch.snapshot().longest_cpu_s == pytest.approx(0.03)
+    assert watch.cpu_holds.count == watch.holds.count == 2
+    assert watch.cpu_holds.quantile(0.9) <= 0.05 < watch.holds.quantile(0.9)
+
+
+def test_the_processor_time_is_not_read_for_short_holds() -> None:
+    clock, readings = Clock(), 0
+
+    def cpu() -> float:
+        nonlocal readings
+        readings += 1
+        return 0.0
+
+    watch = LoopWatch(0.05, clock, cpu)
+    for _ in range(1000):
+        turn(watch, clock, 0.0, 0.0001, 0.0)
+    assert watch.cpu_holds.count == 1000
+    assert readings <= 1 + 1000 * 0.0001 / 0.001 + 1
 
 
 def test_the_recent_longest_is_forgotten_and_the_longest_is_not() -> None:
@@ -119,6 +151,8 @@ def test_a_host_measures_what_its_core_does(tmp_path: Path, cores: Cores) -> Non
             seen = float(lines['palio_loop_hold_max_seconds{broker="milan",since="start"}'])
             assert seen >= held_s
             assert float(lines['palio_loop_hold_seconds_count{broker="milan"}']) > 0
+            used = float(lines['palio_loop_hold_cpu_max_seconds{broker="milan"}'])
+            assert used < held_s, "it only slept"
             counts = [v for k, v in lines.items() if k.startswith("palio_loop_hold_seconds_bucket")]
             assert counts == sorted(counts, key=float)
 

@@ -63,7 +63,7 @@ def test_consumers_share_in_turn() -> None:
     made.attach("a", 1)
     made.attach("b", 10)
     made.attach("c", 10)
-    assert delivered(made) == [("a", 1), ("b", 2), ("c", 3), ("b", 4), ("c", 5), ("b", 6)]
+    assert delivered(made) == [("a", 1), ("b", 2), ("b", 4), ("b", 6), ("c", 3), ("c", 5)]
 
 
 def test_what_a_consumer_leaves_goes_to_another_first_and_says_so() -> None:
@@ -75,8 +75,7 @@ def test_what_a_consumer_leaves_goes_to_another_first_and_says_so() -> None:
     made.attach("b", 10)
     shares = made.deliver(Departures())
     assert [(share.numbers, share.redelivered) for share in shares] == [
-        ([1], True),
-        ([3], True),
+        ([1, 3], True),
         ([4], False),
     ]
 
@@ -179,6 +178,46 @@ def test_a_turn_delivers_so_many_bytes_whatever_the_credit() -> None:
         departures = Departures()
         turns.append([number for share in made.deliver(departures) for number in share.numbers])
     assert turns == [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10]]
+
+
+def test_a_turn_delivers_so_many_messages_however_small_they_are() -> None:
+    made = queue()
+    fill(made, 1000)
+    made.attach("a", 10_000)
+    made.attach("b", 10_000)
+    numbers, turns = [], 0
+    departures = Departures(left={made: None})
+    while departures.left:
+        departures, turns = Departures(work=300), turns + 1
+        found = [number for share in made.deliver(departures) for number in share.numbers]
+        assert len(found) <= 300
+        numbers += found
+    assert sorted(numbers) == list(range(1, 1001))
+    assert turns >= 4
+
+
+def test_what_many_consumers_leave_is_redelivered_in_order() -> None:
+    made = queue(600)
+    for i in range(200):
+        made.attach(i, 3)
+    assert len(delivered(made)) == 600
+    for i in range(200):
+        made.detach(i)
+    made.attach("a", 1000)
+    (share,) = made.deliver(Departures())
+    assert (share.numbers, share.redelivered) == (list(range(1, 601)), True)
+
+
+def test_redelivery_respects_the_bytes_of_a_turn() -> None:
+    made = queue()
+    fill(made, 4, DELIVERED_BYTES_MAX // 3)
+    made.attach("a", 10)
+    while delivered(made):
+        pass
+    made.detach("a")
+    made.attach("b", 10)
+    assert [number for _, number in delivered(made)] == [1, 2, 3]
+    assert [number for _, number in delivered(made)] == [4]
 
 
 def test_a_message_that_is_larger_than_a_turn_is_delivered_alone() -> None:

@@ -34,7 +34,7 @@ from palio.net.config.values import Config
 from palio.net.endpoint import Endpoint
 from palio.net.listeners.listener import Listener
 from palio.net.listeners.native import NativeListener
-from palio.net.monitoring import health
+from palio.net.monitoring import health, metrics
 from palio.net.monitoring.logs import log_event
 from palio.net.monitoring.web import WebServer
 from palio.net.security import TlsContexts
@@ -51,9 +51,11 @@ from palio.protocol.durability.storage import DamagedStore, Store
 _SWITCH_S = 0.0005
 """How long the event loop may keep the interpreter lock from the thread that commits. Python's usual
 5 ms is longer than a commit itself, and more than halves what a busy broker can store."""
-_GARBAGE = (50_000, 20, 100)
+_GARBAGE = (5_000, 10, 1_000)
 """Thresholds of the garbage collector. A broker makes few cycles but thousands of tuples in a turn; by
-the usual threshold of 700 the collector would run all the time."""
+the usual threshold of 700 the collector would run all the time. But what refused predicates leave
+behind is all cycles, and freeing 50,000 objects at once holds the event loop for 40 ms; so does
+looking at a few 100,000 objects. So young generations are small, and all is looked at very rarely."""
 
 
 class Server:
@@ -167,9 +169,11 @@ async def serving(
     As a standby it first waits until it may run; StandbyEnded is raised if `end` is set before. A
     restart also waits for a database that is away.
     """
-    # Certificates first: a mistake there should not leave a new directory behind, or show only when
-    # a standby takes over.
+    # Certificates and packages first: a mistake there should not leave a new directory behind, or
+    # show only when a standby takes over.
     tls = security.contexts(config)
+    if config.metrics is not None:
+        metrics.registry()  # loads the package now: later that would hold the event loop
     opened = await open_store(config, end, is_restart=is_restart)
     clock = clock or BrokerClock()
     try:

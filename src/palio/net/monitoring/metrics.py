@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -126,11 +127,15 @@ class Holds(Protocol):
     @property
     def recent_s(self) -> float: ...
 
+    @property
+    def longest_cpu_s(self) -> float: ...
+
 
 class MeasuredLoop(Protocol):
     """What metrics need of the watchdog of the event loop."""
 
     holds: Durations
+    cpu_holds: Durations
 
     @property
     def clock(self) -> Callable[[], float]: ...
@@ -166,28 +171,53 @@ class MeasuredHost(Protocol):
     def snapshot(self) -> Snapshot: ...
 
 
+class Measured(NamedTuple):
+    """What a host and its core say at one moment; nothing changes it any more."""
+
+    host: list[Measure]
+    core: Snapshot
+    durations: list[tuple[str, str, Durations]]
+
+
 class Metrics:
     """Makes the text. Needs the package prometheus-client."""
 
     def __init__(self, broker: str, host: MeasuredHost) -> None:
+        registry()
         self._broker, self._host = broker, host
-        self._registry = registry()
-        self._registry.register(self)
 
-    def text(self) -> bytes:
+    def measured(self) -> Measured:
+        """Called by the event loop's thread, which the host belongs to."""
+        host, watch = self._host, self._host.watch
+        durations = [
+            ("commit", "How long commits took, with their fsync", host.counts.commits),
+            ("loop_hold", "How long the event loop was held at a time", watch.holds),
+            ("loop_hold_cpu", "Processor time of the loop's thread in each hold", watch.cpu_holds),
+        ]
+        copies = [(name, text, deepcopy(one)) for name, text, one in durations]
+        return Measured(list(host_measures(host)), host.snapshot(), copies)
+
+    def text(self, measured: Measured) -> bytes:
+        """Called by any thread: for a thousand queues it takes long."""
         from prometheus_client import generate_latest
 
-        return generate_latest(self._registry)
+        collected = registry()
+        collected.register(_Families(measured, self._broker))
+        return generate_latest(collected)
+
+
+class _Families:
+    """The metrics, as a registry collects them."""
+
+    def __init__(self, measured: Measured, broker: str) -> None:
+        self._measured, self._broker = measured, broker
 
     def collect(self) -> Iterator[Metric]:
         """Called by the registry."""
-        measures = [*host_measures(self._host), *core_measures(self._host.snapshot())]
+        measures = [*self._measured.host, *core_measures(self._measured.core)]
         for group in _grouped(measures):
             yield _family(group, self._broker)
-        for name, text, durations in (
-            ("commit", "How long commits took, with their fsync", self._host.counts.commits),
-            ("loop_hold", "How long the event loop was held at a time", self._host.watch.holds),
-        ):
+        for name, text, durations in self._measured.durations:
             yield _histogram(name, text, durations, self._broker)
 
 
@@ -207,6 +237,8 @@ def host_measures(host: MeasuredHost) -> Iterator[Measure]:
     text = "The longest hold of the event loop, since the start and of the last minute or two"
     for since, longest_s in (("start", held.longest_s), ("minute", held.recent_s)):
         yield Measure("loop_hold_max_seconds", "gauge", text, {"since": since}, longest_s)
+    text = "The most processor time of the loop's thread in one hold, since the start"
+    yield Measure("loop_hold_cpu_max_seconds", "gauge", text, {}, held.longest_cpu_s)
 
 
 def core_measures(snapshot: Snapshot) -> Iterator[Measure]:

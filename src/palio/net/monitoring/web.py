@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeAlias
 
 from palio.errors import PalioError
@@ -29,7 +29,7 @@ class HttpResponse(NamedTuple):
     body: bytes
 
 
-Page: TypeAlias = Callable[[], HttpResponse]
+Page: TypeAlias = Callable[[], Awaitable[HttpResponse]]
 
 
 def as_json(code: int, /, **fields: object) -> HttpResponse:
@@ -92,10 +92,9 @@ class WebServer:
         if method not in (b"GET", b"HEAD"):
             return _response(as_json(405, reason="only GET and HEAD"), True)
         page = self._pages.get(target)
-        response = (
-            page() if page else as_json(404, reason=f"the pages are {', '.join(self._pages)}")
-        )
-        return _response(response, method == b"GET")
+        if page is None:
+            return _response(as_json(404, reason=f"the pages are {', '.join(self._pages)}"), True)
+        return _response(await page(), method == b"GET")
 
 
 def _response(response: HttpResponse, has_body: bool) -> bytes:

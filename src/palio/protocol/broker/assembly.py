@@ -90,6 +90,12 @@ class Parts:
             for one in found
         }
 
+    def deadlines_us(self) -> list[int]:
+        """When the parts have something to do."""
+        times = (self.interests.due_us, self.view.database.deadline_us,
+                 self.messages.deadline_us, self.operations.deadline_us)  # fmt: skip
+        return [at for at in times if at is not None]
+
     def snapshot(self, now_us: int, strangers: int, unfinished_bytes: int) -> Snapshot:
         """Counters and gauges for operators."""
         traffic, delivery = self.data_path.counts, self.local.counts
@@ -156,10 +162,10 @@ def assemble(
     )  # fmt: skip
     carrying = Carrier(name, messages, unicast, neighbour_links, links, output)
     # interests
-    interests = Interests(table, port, policy, local, data_path.flush)
+    work = WorkList()
+    interests = Interests(table, port, policy, local, data_path.flush, work)
     budget = TextBudget(settings.subscriptions)
     home = HomeSubscriptions(name, messages, interests, database, settings.full, budget)
-    work = WorkList()
 
     def now() -> int:
         return data_path.now_us

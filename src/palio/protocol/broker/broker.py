@@ -16,7 +16,7 @@ depends only on the calls, their arguments and the store, so the simulator can r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from palio.errors import InvalidFile, PalioError
@@ -74,7 +74,7 @@ class Broker:
             settings, self.parts.clients, self.parts.neighbours, self.parts.data_path,
             self.parts.messages, self._output, random,
         )  # fmt: skip
-        self._scheduler = TurnScheduler(self._process, defers=defers)
+        self._scheduler = TurnScheduler(self._process, self._read, defers=defers)
         self._guard = LinkGuard(
             self._links, self._output, self._scheduler.backlogs, settings.connections,
             settings.keepalive_us,
@@ -120,27 +120,40 @@ class Broker:
             return
         found.heard_us = now_us
         scheduler = self._scheduler
+        if link in scheduler.backlogs:
+            scheduler.arrived(link, data)
+            self._guard.arrived(found, len(data), now_us)
+            return
+        items = found.reader.feed(data)
         try:
-            for item in found.reader.feed(data):
+            for item in items:
                 kind = type(item)
-                if link in scheduler.backlogs or kind in turns.COSTS:
+                if kind in turns.COSTS:
                     scheduler.take(found, item)
                 elif kind is MessageBatch or kind is MessageFrame:
                     self._take_messages(found, item)  # type: ignore[arg-type]
-                elif scheduler.budget > 0 or not (found.publisher or found.neighbour):
+                elif scheduler.budget > 0:
                     scheduler.budget -= turns.SMALL_COST
                     self._process(found, item)
                 else:
                     scheduler.take(found, item)
                 if link not in self._links.open:
                     return
+                if link in scheduler.backlogs:
+                    scheduler.wait(link, items, len(data))
+                    break
         except PalioError as error:
             self._fail(found, error)
             self._settle()
-        if link in self._scheduler.backlogs:
-            self._scheduler.arrived(link, len(data))
-        if found.reader.waiting or link in self._guard.watched:
-            self._guard.received(found, len(data), now_us)
+        self._guard.arrived(found, len(data), now_us)
+
+    def _read(self, link: Link, items: Iterator[Item]) -> Iterator[Item]:
+        """Items whose turn has come; an error ends the connection."""
+        try:
+            yield from items
+        except PalioError as error:
+            self._fail(link, error)
+        self._guard.arrived(link, 0, self.now_us)
 
     def close(self, link: int, now_us: int) -> None:
         """A connection is lost."""
@@ -254,12 +267,8 @@ class Broker:
     @property
     def deadline_us(self) -> int:
         """When to call `wake` at the latest."""
-        parts = self.parts
-        others = (parts.interests.due_us, parts.view.database.deadline_us,
-                  parts.messages.deadline_us, parts.operations.deadline_us)  # fmt: skip
-        known = [at for at in others if at is not None]
         default_us = self.now_us + self.settings.keepalive_us
-        return min([*self._guard.deadlines_us, *known], default=default_us)
+        return min([*self._guard.deadlines_us, *self.parts.deadlines_us], default=default_us)
 
     def is_linked(self, neighbour: str) -> bool:
         """Whether there is a link to this neighbour."""
@@ -386,6 +395,7 @@ class Broker:
             self._links.close(link, CloseCode.REMOTE, f"the other end said: {message.reason}")
         elif link.publisher and isinstance(message, Acknowledge):
             consumer = Consumer(link.number, message.id)
+            self._scheduler.budget -= len(message.positions) / turns.POSITIONS_PER_UNIT
             self.parts.messages.acknowledge(consumer, message.positions, self.now_us)
         elif link.neighbour and isinstance(message, CarryAck):
             self.parts.carrying.acknowledge(message, self.now_us)

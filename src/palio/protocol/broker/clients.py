@@ -211,7 +211,7 @@ class Clients:
             elif isinstance(request, AdvertiseRequest | UnadvertiseRequest):
                 yield from self._advertise(link, request)
             elif isinstance(request, ForgetDurable):
-                yield from self._subscriptions.forget(link.number, link.identity, request, now_us)
+                self._subscriptions.forget(link.number, link.identity, request, now_us)
             elif isinstance(request, QueueRequest):
                 yield from self._operations.answer_queues(link, request, now_us)
             else:

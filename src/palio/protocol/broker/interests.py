@@ -19,7 +19,7 @@ from palio.model.advertisement import Advertisement
 from palio.model.predicate import Filter, Predicate
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.router_port import RouterPort
-from palio.protocol.broker.scheduler import Slices, in_slices
+from palio.protocol.broker.scheduler import Slices, WorkList, in_slices
 from palio.protocol.interfaces import (
     Advertiser,
     DurableSubscription,
@@ -40,13 +40,16 @@ from palio.routing.packets import (
     Subscribe,
     Tick,
     Unadvertise,
+    Unsubscribe,
 )
 from palio.routing.patterns.packets import Watch
 from palio.routing.patterns.pattern import Pattern
 from palio.routing.topology import Topology
 
-FILTERS_AT_ONCE = 8
+FILTERS_AT_ONCE = 4
 """Filters of an interface that are added in one slice."""
+REMOVED_AT_ONCE = 8
+"""Filters of an interface that are removed in one slice."""
 ADVERTISEMENTS_AT_ONCE = 16
 """Advertisements of a client that are removed in one slice."""
 
@@ -59,6 +62,7 @@ class Interests:
         policy: RoutingPolicy,
         local: LocalDelivery,
         flush: Callable[[], None],
+        work: WorkList,
     ) -> None:
         self._table = table
         self._port = port
@@ -66,7 +70,8 @@ class Interests:
         self._local = local
         self.flush = self._flush = flush
         """Deal with the messages that have arrived; for those who ask before they change."""
-        self._entering: set[LocalInterface] = set()  # in slices
+        self._work = work
+        self._changing: set[LocalInterface] = set()  # in slices
         self._filters: dict[DurableSubscription | PublishGrant, tuple[Filter, ...]] = {}
 
     # ---- clients
@@ -74,7 +79,7 @@ class Interests:
     def enter(self, interface: LocalInterface, filters: Sequence[Filter]) -> Slices:
         """Add the filters of an interface, in slices if they are many. Nobody gets its messages before
         `subscribe`. Nothing happens if it is there already."""
-        while interface in self._entering:
+        while interface in self._changing:
             yield None
         if self._local.has(interface):
             return
@@ -83,24 +88,44 @@ class Interests:
         if len(filters) <= FILTERS_AT_ONCE:
             self._port.step(Received(interface, Restate(subscriptions=tuple(filters))))
             return
-        self._entering.add(interface)
+        self._changing.add(interface)
+        is_complete = False
         try:
             for part in in_slices(list(filters), FILTERS_AT_ONCE):
                 self._flush()
                 for found in part:
                     self._port.step(Received(interface, Subscribe(found)))
                 yield None
-        except GeneratorExit:  # the client is gone
-            self.leave(interface)
-            raise
+            is_complete = True
         finally:
-            self._entering.discard(interface)
+            self._changing.discard(interface)
+            if not is_complete:  # the client is gone
+                self.leave(interface)
 
     def leave(self, interface: LocalInterface) -> None:
         """Take back `enter`, if nobody subscribed."""
         if not self._local.has(interface):
             self._flush()
+            self._remove(interface)
+
+    def _remove(self, interface: LocalInterface) -> None:
+        """Remove an interface that nobody uses; in slices, if it has many filters."""
+        filters = self._port.router.subscriptions.said(interface)
+        if len(filters) <= REMOVED_AT_ONCE:
             self._port.step(Left(interface))
+        else:
+            self._changing.add(interface)
+            self._work.add(self._remove_in_slices(interface, filters))
+
+    def _remove_in_slices(self, interface: LocalInterface, filters: list[Filter]) -> Slices:
+        for part in in_slices(filters, REMOVED_AT_ONCE):
+            self._flush()
+            for found in part:
+                self._port.step(Received(interface, Unsubscribe(found)))
+            yield None
+        self._flush()
+        self._port.step(Left(interface))
+        self._changing.discard(interface)
 
     def subscribe(
         self,
@@ -119,7 +144,7 @@ class Interests:
         self._flush()
         interface = self._local.remove(*subscriber)
         if interface is not None:  # it has no other subscriber
-            self._port.step(Left(interface))
+            self._remove(interface)
 
     def watch(self, watcher: Watcher, pattern: Pattern) -> None:
         self._flush()

@@ -105,8 +105,12 @@ class LinkGuard:
 
     # ---- bytes
 
-    def received(self, link: Link, size: int, now_us: int) -> None:
-        """Bytes came over a connection, and its reader has read them."""
+    def arrived(self, link: Link, size: int, now_us: int) -> None:
+        """So many bytes came over a connection. Its reader has read them, or will (scheduler.py)."""
+        if link.reader.waiting or link.number in self.watched:
+            self._received(link, size, now_us)
+
+    def _received(self, link: Link, size: int, now_us: int) -> None:
         number = link.number
         if number not in self._links.open:
             return

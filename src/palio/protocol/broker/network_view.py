@@ -7,6 +7,7 @@ own interests ─▶ database ─▶ other brokers
 
 from __future__ import annotations
 
+from palio.model.predicate import Filter
 from palio.protocol.broker.flooding import Flooding
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.scheduler import Slices, WorkList
@@ -44,6 +45,8 @@ class NetworkView:
         self.version = -1
         """Of the database at the last `follow`."""
         self._net: Topology | None = None
+        self._texts: dict[Filter, str] = {}
+        """Of the filters that this broker announces: a long one takes long to print."""
 
     def follow(self, now_us: int) -> None:
         """Apply what has changed in the database."""
@@ -85,8 +88,14 @@ class NetworkView:
         """Flood what has changed at this broker."""
         wanted = self.policy.interests
         if wanted:
-            texts = {str(found): found for found in wanted}
-            new = {text: (found,) for text, found in texts.items() if wanted[found]}
+            new, gone = {}, []
+            for found, is_wanted in wanted.items():
+                text = self._texts.pop(found, "") or str(found)
+                if is_wanted:
+                    self._texts[found] = text
+                    new[text] = (found,)
+                else:
+                    gone.append(text)
             wanted.clear()
-            self.database.want(sorted(new), sorted(texts.keys() - new.keys()), new)
+            self.database.want(sorted(new), sorted(set(gone) - new.keys()), new)
         self._flooding.announce(now_us)

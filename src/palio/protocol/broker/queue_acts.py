@@ -67,16 +67,14 @@ class QueueActs:
             self._note(link, Purged(request.id, count), "queue purged", queue=request.name,
                        messages=count)  # fmt: skip
         elif isinstance(request, EndQueue):
-            yield from self._end(link, request, now_us)
+            self._end(link, request, now_us)
         else:
             yield from self._move(link, request)
 
-    def _end(self, link: Link, request: EndQueue, now_us: int) -> Slices:
+    def _end(self, link: Link, request: EndQueue, now_us: int) -> None:
         key = self._home.find(request.name)
-        count = yield from purged(self._home, self._administration, key)
-        key = self._home.find(request.name)  # unless it has ended meanwhile
         reason = f"operator {_by(link)} has ended it for good"
-        count += self._home.end(key, EndCode.OPERATOR, reason, now_us)
+        count = self._home.end(key, EndCode.OPERATOR, reason, now_us)
         self._note(link, Purged(request.id, count), "durable subscription ended",
                    queue=request.name, messages=count)  # fmt: skip
 

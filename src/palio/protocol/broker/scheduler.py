@@ -4,6 +4,8 @@
                                                                               └─ yes ─▶ backlog of the link
     take    ─▶ a new budget: the links with a backlog in turn, an item or a slice of each
 
+Frames are read when it is their turn, not when they arrive: 256 KiB may hold 20,000 of them.
+
 A request that takes long is a generator (`Slices`). It yields None where the rest may wait, or a
 BackgroundJob: a computation that the host runs in another thread. What arrives on the same link waits meanwhile, in
 order; other links do not. Large backlogs stop the reading of their links.
@@ -15,7 +17,7 @@ A broker that does not defer (tests, tools) has no bounds and runs jobs at once.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, Final, TypeAlias, TypeVar
 
 from palio.protocol.broker.effects import BackgroundJob, Effects
@@ -26,6 +28,7 @@ from palio.protocol.wire.control import (
     ControlMessage,
     Explain,
     Forget,
+    Hello,
     LinkStates,
     Quench,
     RouterPacket,
@@ -76,13 +79,15 @@ def in_slices(parts: list[T], size: int) -> list[list[T]]:
 
 
 COSTS: Final[dict[Any, int]] = {
-    SubscribeRequest: 4, UnsubscribeRequest: 4, AdvertiseRequest: 4, UnadvertiseRequest: 4,
+    Hello: 1, SubscribeRequest: 4, UnsubscribeRequest: 4, AdvertiseRequest: 4, UnadvertiseRequest: 4,
     Explain: 8, Show: 8, Forget: 8, Quench: 4, RouterPacket: 4, LinkStates: 4, ForgetDurable: 8,
     ListQueues: 20, ListSubscriptions: 40, PauseQueue: 4, PurgeQueue: 4, EndQueue: 4, MoveQueue: 4,
 }  # fmt: skip
 """Of control messages that take long, in units."""
 SMALL_COST = 0.15
 """Of all other control messages. Messages cost nothing here."""
+POSITIONS_PER_UNIT = 400
+"""Positions that Acknowledge has, besides."""
 
 
 def cost(item: Item) -> float:
@@ -97,13 +102,17 @@ def cost(item: Item) -> float:
 
 
 class _Backlog:
-    """What waits on one link; `slices` is the request that is under way."""
+    """What waits on one link; `slices` is the request that is under way, `item` the next one."""
 
-    __slots__ = ("bytes", "is_paused", "items", "job", "kind", "link", "slices")
+    __slots__ = ("bytes", "is_paused", "item", "items", "job", "kind", "link", "slices", "unread")
 
     def __init__(self, link: Link | None) -> None:
         self.link = link
-        self.items: deque[Item] = deque()
+        self.item: Item | None = None
+        self.items: Iterator[Item] = iter(())
+        """What comes after it, read as it is needed."""
+        self.unread: deque[bytes] = deque()
+        """What has arrived since."""
         self.slices: Slices | None = None
         self.kind = "departure"
         """Of the request that is under way."""
@@ -113,10 +122,17 @@ class _Backlog:
 
 
 class TurnScheduler:
-    """`process(link, item)` does what an item asks for, or returns the slices of it."""
+    """`process(link, item)` does what an item asks for, or returns the slices of it. `read(link,
+    items)` gives items of a link as they are read, and raises nothing."""
 
-    def __init__(self, process: Callable[[Link, Item], Slices | None], *, defers: bool) -> None:
-        self._process = process
+    def __init__(
+        self,
+        process: Callable[[Link, Item], Slices | None],
+        read: Callable[[Link, Iterator[Item]], Iterator[Item]],
+        *,
+        defers: bool,
+    ) -> None:
+        self._process, self._read = process, read
         self._defers = defers
         self.budget: float = TURN_UNITS
         """What the turn may still cost."""
@@ -141,14 +157,10 @@ class TurnScheduler:
     # ---- input
 
     def take(self, link: Link, item: Item) -> None:
-        """Process an item, now or in its turn."""
-        backlog = self.backlogs.get(link.number)
-        if backlog is not None:
-            backlog.items.append(item)
-            return
+        """Process an item of a link without a backlog, now or in its turn: then the link has one."""
         units = cost(item) if self._defers else 0
         if units and self.budget <= 0:
-            self._wait(link, None).items.append(item)
+            self._wait(link, None).item = item
             return
         self.budget -= units
         slices = self._process(link, item)
@@ -159,8 +171,19 @@ class TurnScheduler:
             backlog.kind = type(item).__name__
             self._advance(backlog)
 
-    def arrived(self, link: int, size: int) -> None:
-        """So many bytes came over a link with a backlog."""
+    def arrived(self, link: int, data: bytes) -> None:
+        """These bytes came over a link with a backlog."""
+        self.backlogs[link].unread.append(data)
+        self._grow(link, len(data))
+
+    def wait(self, link: int, items: Iterator[Item], size: int) -> None:
+        """A link has a backlog now; these items, of so many bytes, came with what waits."""
+        backlog = self.backlogs[link]
+        assert backlog.link is not None
+        backlog.items = self._read(backlog.link, items)
+        self._grow(link, size)
+
+    def _grow(self, link: int, size: int) -> None:
         backlog = self.backlogs[link]
         backlog.bytes += size
         self.bytes += size
@@ -217,7 +240,8 @@ class TurnScheduler:
             self._advance(backlog)
             return True
         assert backlog.link is not None
-        item = backlog.items.popleft()
+        assert backlog.item is not None
+        item, backlog.item = backlog.item, None
         self.budget -= cost(item)
         self.turn.append(backlog)
         slices = self._process(backlog.link, item)
@@ -228,7 +252,7 @@ class TurnScheduler:
         backlog.slices, backlog.kind = slices, type(item).__name__
         if slices is None:
             self._note(backlog.kind)
-            if not backlog.items:
+            if not self._has_item(backlog):
                 self.turn.remove(backlog)
                 self._end(backlog)
         return True
@@ -262,8 +286,19 @@ class TurnScheduler:
             if job is not None:
                 job.run()
 
+    def _has_item(self, backlog: _Backlog) -> bool:
+        """Whether anything waits behind what was done; reads it."""
+        while backlog.item is None and backlog.link is not None:
+            backlog.item = next(backlog.items, None)
+            if backlog.item is None:
+                if not backlog.unread:
+                    return False
+                unread = backlog.link.reader.feed(backlog.unread.popleft())
+                backlog.items = self._read(backlog.link, unread)
+        return backlog.item is not None
+
     def _continue(self, backlog: _Backlog) -> None:
-        if backlog.items:
+        if self._has_item(backlog):
             self.turn.append(backlog)
         else:
             self._end(backlog)

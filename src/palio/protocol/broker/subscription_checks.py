@@ -14,6 +14,7 @@ from palio.protocol.broker.interests import FILTERS_AT_ONCE
 from palio.protocol.broker.text_budget import sendable_bytes
 from palio.routing.patterns.language import parse as parse_pattern
 from palio.routing.patterns.pattern import Part, Pattern, leaves
+from palio.routing.poset_index import prepare
 
 _SMALL_TEXT = 1024
 """Characters of a predicate that is parsed at once, if it has few filters; others are a job."""
@@ -33,6 +34,8 @@ def permitted(text: str, identity: Identity, filters_max: int) -> tuple[Predicat
     predicate = parse(text, limit=filters_max)
     size = sendable_bytes(predicate.filters)
     check_subscribe(identity, predicate)
+    for found in predicate:
+        prepare(found)
     return predicate, size
 
 

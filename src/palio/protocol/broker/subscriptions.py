@@ -22,7 +22,6 @@ from palio.protocol.broker.groups import LiveGroups
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.numbered_rows import NumberedRows
-from palio.protocol.broker.purging import purged
 from palio.protocol.broker.scheduler import Slices, in_slices
 from palio.protocol.broker.settings import SubscriptionBounds
 from palio.protocol.broker.subscription_checks import denied, parse_small, permitted, watchable
@@ -51,7 +50,7 @@ from palio.protocol.wire.queue_control import ForgetDurable
 from palio.protocol.wire.refusals import RequestRefused
 
 CREDIT_MAX = 1 << 30
-_REMOVED_AT_ONCE = 32
+_REMOVED_AT_ONCE = 16
 """Subscriptions: a slice of a departure."""
 _CHECKED_AT_ONCE = 64
 """Subscriptions whose grants are checked by one job."""
@@ -244,21 +243,16 @@ class ClientSubscriptions:
                 return  # the answer follows the commit
         self._output.say(link, Unsubscribed(request.id))
 
-    def forget(self, link: int, identity: Identity, request: ForgetDurable, now_us: int) -> Slices:
+    def forget(self, link: int, identity: Identity, request: ForgetDurable, now_us: int) -> None:
         """End a durable subscription of an identity by its name; raises if there is none."""
         self._interests.flush()
-        administration = self._store.administration
         name = self.home.name(identity, request.durable)
-        version = self.home.version(name)
-        if version:
-            yield from purged(self.home, administration, name)
-        is_there = bool(version) and self.home.version(name) == version
-        if not is_there or self.home.name(identity, request.durable) != name:  # it has moved
+        if not self.home.version(name):
             raise self.home.unknown(f"{identity.name}/{request.durable}")
         for other in self._consuming(name):
             self.end(other.link, other.id, EndCode.FORGOTTEN, "another client has forgotten it")
         self.home.forget(name, None, now_us)
-        administration.note_act(CommittedAct(link, Done(request.id), None))
+        self._store.administration.note_act(CommittedAct(link, Done(request.id), None))
 
     def grant_credit(self, link: int, id: int, count: int) -> None:
         self._local.grant_credit(link, id, positive(count))

@@ -20,6 +20,8 @@ from palio.protocol.wire.headers import CarryTarget
 
 TURN_BYTES_MAX = 32 << 20
 """What queues send in a turn, besides one message."""
+TURN_WORK_MAX = 8000
+"""The same in messages: small ones would hold the event loop for long before they have these bytes."""
 
 
 class Departures(msgspec.Struct, eq=False):
@@ -27,6 +29,8 @@ class Departures(msgspec.Struct, eq=False):
 
     room: int = TURN_BYTES_MAX
     """Bytes that queues may still send in this turn."""
+    work: int = TURN_WORK_MAX
+    """The same in messages."""
     left: dict[Destination, None] = {}
     """Those that can send more in the next turn."""
     deliveries: list[QueueDelivery] = []

@@ -22,6 +22,7 @@ from enum import Enum
 from itertools import repeat
 
 from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.releases import Releases
 from palio.protocol.durability.segments import Segment, SegmentPage, StoredSegments
 from palio.protocol.durability.storage import DamagedStore, Store
 from palio.protocol.wire.batch import MessageBatch
@@ -55,6 +56,8 @@ class Journal:
         self._open = Segment(next)
         self._segments.append(self._open)
         self._firsts = [segment.first for segment in self._segments]
+        self.releases = Releases(self.release)
+        """Of messages that a subscription needed which is over."""
 
     def __len__(self) -> int:
         return sum(segment.present for segment in self._segments)

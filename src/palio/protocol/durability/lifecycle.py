@@ -102,6 +102,17 @@ class SubscriptionLifecycle:
             self._counters.ended += 1
             self.end(tracked, f"more than {self._bounds.queue} messages or their bytes waited")
 
+    @property
+    def is_releasing(self) -> bool:
+        """Whether messages of ended subscriptions are not released yet."""
+        return bool(self._journal.releases)
+
+    def release(self) -> None:
+        """Release a part of the messages of ended subscriptions. A checkpoint follows the last."""
+        self._journal.releases.release_some()
+        if not self._journal.releases:
+            self._dirty.request_checkpoint()
+
     def forget(self, tracked: TrackedSubscription) -> None:
         """Remove a subscription, and release what only it needed."""
         is_cleared = self._subscriptions.remove(tracked)

@@ -266,7 +266,7 @@ class MessageStore:
     @property
     def deadline_us(self) -> int:
         """When to call `wake` next."""
-        if self._lifecycle.can_replay:
+        if self._lifecycle.can_replay or self._lifecycle.is_releasing:
             return self._clock.now_us
         deadline_us = self._checkpoints.deadline_us
         for stream in self._subscriptions.streams.values():
@@ -275,9 +275,11 @@ class MessageStore:
         return deadline_us
 
     def wake(self, now_us: int) -> None:
-        """Do what is due: replays, resends, checkpoints."""
+        """Do what is due: replays, releases, resends, checkpoints."""
         self._clock.now_us = now_us
         self._lifecycle.replay()
+        if self._lifecycle.is_releasing:
+            self._lifecycle.release()
         for stream in self._subscriptions.streams.values():
             if stream.wake(now_us):
                 self._counters.retries += 1

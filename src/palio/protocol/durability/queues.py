@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Sequence
+from heapq import heappop, heappush
 from itertools import islice, repeat, takewhile
 from typing import Any
 
@@ -41,14 +42,18 @@ DELIVERED_BYTES_MAX = 4 << 20
 only after the turn is it known whether the consumers read."""
 _SMALL_BYTES = 256 << 10
 """The bytes of a queue that is delivered without a look at the sizes of its messages."""
+SHARE_WORK = 20
+"""What a delivery to a consumer takes besides its messages, in messages (Departures.work)."""
 
 
 class QueueConsumer:
-    __slots__ = ("credit", "key")
+    __slots__ = ("credit", "in_flight", "key")
 
     def __init__(self, key: Hashable, credit: int) -> None:
         self.key = key
         self.credit = credit
+        self.in_flight: dict[int, None] = {}
+        """Numbers of the entries that it has and did not acknowledge."""
 
 
 class QueueConsumers:
@@ -69,6 +74,11 @@ class QueueConsumers:
         """Of a consumer; 0: it is none."""
         consumer = self._by_key.get(key)
         return 0 if consumer is None else consumer.credit
+
+    @property
+    def turn_credit(self) -> int:
+        """Of all that have any."""
+        return sum([consumer.credit for consumer in self.turn])
 
     def add(self, key: Hashable, credit: int) -> None:
         self._by_key[key] = QueueConsumer(key, 0)
@@ -91,15 +101,25 @@ class QueueConsumers:
             self.turn.remove(consumer)
 
 
+class QueueRun(msgspec.Struct, frozen=True, gc=False):
+    """Entries that are next."""
+
+    numbers: list[int]
+    positions: list[int]
+    """Of the journal."""
+    redelivered: bool
+    """They may have been sent before."""
+    returned: bool = False
+    """They come from consumers that left."""
+
+
 class QueueShare(msgspec.Struct, frozen=True, gc=False):
     """Entries for one consumer."""
 
     consumer: Hashable
     redelivered: bool
-    """They may have been sent before."""
     numbers: list[int]
     positions: list[int]
-    """Of the journal."""
 
 
 class _Losses:
@@ -142,7 +162,7 @@ class Queue:
         self._bounds = bounds
         self._sent = sequence.lowest()
         self._restored = sequence.next  # entries before this may have been sent before a restart
-        self._returned: deque[int] = deque()
+        self._returned: list[int] = []  # a heap
         self._in_flight: dict[int, QueueConsumer] = {}
         self.consumers = QueueConsumers()
         for position in sequence.entries.values():
@@ -205,21 +225,30 @@ class Queue:
         if consumer is None:
             return
         entries = self.sequence.entries
-        left = [n for n, holder in self._in_flight.items() if holder is consumer]
-        for n in left:
+        for n in consumer.in_flight:
             del self._in_flight[n]
-        self._returned = deque(sorted({*self._returned, *(n for n in left if n in entries)}))
+        self._return([n for n in consumer.in_flight if n in entries])
+
+    def _return(self, numbers: list[int]) -> None:
+        """These come next, each in its order. Many consumers may leave at once, each with a few."""
+        if len(numbers) < len(self._returned) // 16:
+            for n in numbers:
+                heappush(self._returned, n)
+        else:
+            self._returned = sorted([*self._returned, *numbers])  # which is a heap
 
     def acknowledge(self, numbers: Sequence[int]) -> int:
         """Remove acknowledged entries. Returns how many of them were in the queue."""
         holders: list[Any] = list(map(self._in_flight.pop, numbers, repeat(None)))
-        if None in holders:
-            holders = [holder for holder in holders if holder is not None]
-        if holders and holders.count(holders[0]) == len(holders):
-            self.consumers.grant_credit(holders[0].key, len(holders))
+        holder = holders[0] if holders else None
+        if holder is not None and holders.count(holder) == len(holders):
+            deque(map(holder.in_flight.pop, numbers), maxlen=0)
+            self.consumers.grant_credit(holder.key, len(holders))
         else:
-            for holder in holders:
-                self.consumers.grant_credit(holder.key, 1)
+            for n, holder in zip(numbers, holders, strict=True):
+                if holder is not None:
+                    del holder.in_flight[n]
+                    self.consumers.grant_credit(holder.key, 1)
         positions: list[Any] = list(map(self.sequence.entries.pop, numbers, repeat(None)))
         if None in positions:
             numbers = [n for n, p in zip(numbers, positions, strict=True) if p is not None]
@@ -252,7 +281,7 @@ class Queue:
                 )
 
     def deliver(self, departures: Departures) -> list[QueueShare]:
-        """Assign entries to consumers: one by one in turn, or all its credit to a single one."""
+        """Assign entries to consumers, in turn, as far as their credit and this turn allow."""
         shares: list[QueueShare] = []
         if self._is_held:
             return shares
@@ -261,44 +290,73 @@ class Queue:
         size_all = 0
         is_small = self.bytes <= _SMALL_BYTES
         while turn and (self._returned or self._sent < self.safe):
-            if room <= 0:
+            if room <= 0 or departures.work <= 0:
                 departures.left[self] = None
                 break
-            consumer = turn[0]
-            share = self._next(consumer, 1 if len(turn) > 1 else consumer.credit)
-            if share is None:
+            run = self._next(min(self.consumers.turn_credit, departures.work))
+            if run is None:
                 break
             if not is_small:
-                share, size = self._shortened(share, room)
+                run, size = self._shortened(run, room)
                 room -= size
                 size_all += size
-            shares.append(share)
-            consumer.credit -= len(share.numbers)
-            if not consumer.credit:
-                turn.popleft()
-            else:
-                turn.rotate(-1)
-            self._in_flight.update(dict.fromkeys(share.numbers, consumer))
+            dealt = self._deal(run)
+            shares += dealt
+            departures.work -= len(run.numbers) + SHARE_WORK * len(dealt)
         if shares:
             departures.room -= self.bytes if is_small else size_all
         return shares
 
-    def _shortened(self, share: QueueShare, size_max: int) -> tuple[QueueShare, int]:
-        """The first entries of a share that have these bytes, at least one, and their size."""
-        count, size = self._journal.fitting(share.positions, size_max)
-        if count == len(share.numbers):
-            return share, size
-        self._sent = share.numbers[count]  # it is of one run, so the rest comes next
-        numbers, positions = share.numbers[:count], share.positions[:count]
-        return QueueShare(share.consumer, share.redelivered, numbers, positions), size
+    def _deal(self, run: QueueRun) -> list[QueueShare]:
+        """Give each entry to the next consumer that has credit; they have enough."""
+        turn = self.consumers.turn
+        dealt: dict[QueueConsumer, QueueShare] = {}
+        if len(turn) == 1:
+            consumer = turn[0]
+            dealt[consumer] = QueueShare(consumer.key, run.redelivered, run.numbers, run.positions)
+            consumer.credit -= len(run.numbers)
+            if not consumer.credit:
+                turn.popleft()
+        else:
+            for number, position in zip(run.numbers, run.positions, strict=True):
+                consumer = turn[0]
+                share = dealt.get(consumer)
+                if share is None:
+                    share = dealt[consumer] = QueueShare(consumer.key, run.redelivered, [], [])
+                share.numbers.append(number)
+                share.positions.append(position)
+                consumer.credit -= 1
+                if consumer.credit:
+                    turn.rotate(-1)
+                else:
+                    turn.popleft()
+        for consumer, share in dealt.items():
+            consumer.in_flight.update(dict.fromkeys(share.numbers))
+            self._in_flight.update(dict.fromkeys(share.numbers, consumer))
+        return list(dealt.values())
 
-    def _next(self, consumer: QueueConsumer, count: int) -> QueueShare | None:
+    def _shortened(self, run: QueueRun, size_max: int) -> tuple[QueueRun, int]:
+        """The first entries of a run that have these bytes, at least one, and their size."""
+        count, size = self._journal.fitting(run.positions, size_max)
+        if count == len(run.numbers):
+            return run, size
+        if run.returned:
+            self._return(run.numbers[count:])
+        else:
+            self._sent = run.numbers[count]
+        numbers, positions = run.numbers[:count], run.positions[:count]
+        return QueueRun(numbers, positions, run.redelivered, run.returned), size
+
+    def _next(self, count: int) -> QueueRun | None:
         """The next entries to send, at most `count`; None: there are none."""
         entries = self.sequence.entries
-        while self._returned:  # some may have been acknowledged or dropped
-            n = self._returned.popleft()
-            if n in entries:
-                return QueueShare(consumer.key, True, [n], [entries[n]])
+        returned: list[int] = []
+        while self._returned and len(returned) < count:
+            n = heappop(self._returned)
+            if n in entries:  # else it was acknowledged or dropped
+                returned.append(n)
+        if returned:
+            return QueueRun(returned, [entries[n] for n in returned], True, True)
         while self._sent < self.safe:
             redelivered = self._sent < self._restored
             end = min(self._restored if redelivered else self.safe, self.safe, self._sent + count)
@@ -309,7 +367,7 @@ class Queue:
                 numbers = [n for n in numbers if n in entries]
                 positions = [entries[n] for n in numbers]
             if numbers:
-                return QueueShare(consumer.key, redelivered, numbers, positions)
+                return QueueRun(numbers, positions, redelivered)
         return None
 
     def oldest(self) -> int | None:
@@ -328,8 +386,10 @@ class Queue:
         return len(numbers)
 
     def clear(self) -> None:
-        """Drop all entries."""
-        self.purge(self.sequence.next, len(self.sequence.entries))
+        """Drop all entries: the subscription is over."""
+        self._journal.releases.add(list(self.sequence.entries.values()))
+        self.sequence.entries.clear()
+        self.bytes = 0
 
     def sealed(self) -> None:
         """A commit begins that says what was dropped or purged."""

@@ -167,7 +167,7 @@ class OutgoingStream:
     def clear(self) -> None:
         """Drop all entries: no subscription at the destination is left."""
         sequence = self.sequence
-        self._journal.release(list(sequence.entries.values()))
+        self._journal.releases.add(list(sequence.entries.values()))
         sequence.entries.clear()
         sequence.labels.clear()
         sequence.lowest()
