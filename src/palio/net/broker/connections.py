@@ -22,6 +22,9 @@ _LOOK_S = 0.1
 _CONGESTED_S = 1.0
 """A connection that is congested for so long is slow."""
 
+TURN_BYTES_MAX = 512 << 10
+"""Bytes that a turn gets, besides one read of each socket."""
+
 
 class Connections:
     """`stop_s`: how long a connection that is closed may take to send its last bytes."""
@@ -31,6 +34,9 @@ class Connections:
         self._open: dict[int, ServedConnection] = {}
         self._sockets: set[asyncio.Future[None]] = set()  # also of connections that are closing
         self._unread: set[int] = set()  # links that are not read for now
+        self._resting: set[int] = set()
+        """Links that are read again in the next turn."""
+        self._turn_bytes = 0
         self._congested: dict[int, float] = {}  # since when
         self._looked_s = 0.0  # when the unsent bytes of all were last added up
         self._last_link = 0
@@ -175,6 +181,24 @@ class Connections:
                 self._cut(link, self._open[link])
                 closed.append(link)
         return closed
+
+    def received(self, link: int, size: int) -> None:
+        """So many bytes came over a connection. When a turn has got much, each connection that gives
+        more waits for the next one: a socket can give 8 MiB in one poll."""
+        self._counts.bytes_in += size
+        self._turn_bytes += size
+        if self._turn_bytes > TURN_BYTES_MAX and link not in self._resting:
+            self._resting.add(link)
+            self._open[link].pause_reading()
+
+    def end_turn(self) -> None:
+        """The next turn may get as much again."""
+        self._turn_bytes = 0
+        if self._resting:
+            resting, self._resting = self._resting, set()
+            for link in resting - self._unread:
+                if link in self._open and not self.is_reading_paused:
+                    self._open[link].resume_reading()
 
     def set_reading(self, link: int, is_read: bool) -> None:
         """Read from a connection, or not for now: too much that came over it waits."""

@@ -90,6 +90,7 @@ class Parts:
             for one in found
         }
 
+    @property
     def deadlines_us(self) -> list[int]:
         """When the parts have something to do."""
         times = (self.interests.due_us, self.view.database.deadline_us,
