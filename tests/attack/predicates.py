@@ -30,7 +30,7 @@ async def predicates_of_megabytes(arena: Arena) -> str:
     return await ask(arena, text, text.replace("y", "z"), text.replace("x =", "w ="))
 
 
-@case("twelve ANDed ORs: 4,096 filters", in_test=True)
+@case("twelve ANDed ORs: 4,096 filters")
 async def product_of_alternatives(arena: Arena) -> str:
     text = " AND ".join(f"(a{i} = 1 OR b{i} = 2)" for i in range(12))
     wide = " AND ".join(f"(a{i} = 1 OR b{i} = 2)" for i in range(10))

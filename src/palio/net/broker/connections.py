@@ -22,7 +22,7 @@ _LOOK_S = 0.1
 _CONGESTED_S = 1.0
 """A connection that is congested for so long is slow."""
 
-TURN_BYTES_MAX = 512 << 10
+TURN_BYTES_MAX = 256 << 10
 """Bytes that a turn gets, besides one read of each socket."""
 
 
