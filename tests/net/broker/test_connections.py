@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from palio.net.broker.connections import TURN_BYTES_MAX
-from palio.net.broker.host import LOST_AT_ONCE
+from palio.net.broker.connections import LOST_AT_ONCE, TURN_BYTES_MAX
 from palio.net.broker.server import serving
 from palio.protocol.wire.control import Ping, Pong
 from palio.protocol.wire.frames import MessageFrame

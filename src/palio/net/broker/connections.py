@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 
 from palio.net.config.values import HostLimits
 from palio.net.listeners.listener import Dismissal, ServedConnection
@@ -24,6 +25,8 @@ _CONGESTED_S = 1.0
 
 TURN_BYTES_MAX = 256 << 10
 """Bytes that a turn gets, besides one read of each socket."""
+LOST_AT_ONCE = 64
+"""Connections whose loss one turn processes."""
 
 
 class Connections:
@@ -34,6 +37,8 @@ class Connections:
         self._open: dict[int, ServedConnection] = {}
         self._sockets: set[asyncio.Future[None]] = set()  # also of connections that are closing
         self._unread: set[int] = set()  # links that are not read for now
+        self.lost: deque[tuple[int, Exception | None]] = deque()
+        """Links whose sockets are closed, and why; `remove_lost` removes them."""
         self._resting: set[int] = set()
         """Links that are read again in the next turn."""
         self._turn_bytes = 0
@@ -80,14 +85,20 @@ class Connections:
         """Sockets of refused or closed connections must not use up the descriptors."""
         return len(self._sockets) - len(self._open) > self._limits.closing
 
-    def remove(self, link: int, error: Exception | None) -> bool:
-        """The socket is closed; tells whether the connection was still open for the host."""
-        connection = self._pop(link)
-        if connection is None:
-            return False
-        reason = error or ""
-        log_event(logging.INFO, "connection lost", link=link, peer=connection.peer, reason=reason)
-        return True
+    def remove_lost(self) -> list[int]:
+        """Remove some of the connections whose sockets are closed. Gives the link numbers of those that
+        were still open for the host."""
+        links = []
+        for _ in range(min(len(self.lost), LOST_AT_ONCE)):
+            link, error = self.lost.popleft()
+            connection = self._pop(link)
+            if connection is not None:
+                links.append(link)
+                log_event(
+                    logging.INFO, "connection lost",
+                    link=link, peer=connection.peer, reason=error or "",
+                )  # fmt: skip
+        return links
 
     def close(self, link: int, close: Close) -> None:
         """Close a connection whose other end has been told why."""

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -53,8 +52,6 @@ from palio.protocol.wire.codes import CloseCode
 _STOPPING = Dismissal(CloseCode.STOPPING, "this broker is stopping")
 _FAILED = Dismissal(CloseCode.FAILED, "this broker failed; restart it to continue")
 _MOVED = Dismissal(CloseCode.MOVED, "another process runs this broker now")
-LOST_AT_ONCE = 64
-"""Connections whose loss one turn processes."""
 
 
 class BrokerHost:
@@ -80,7 +77,6 @@ class BrokerHost:
             lambda job: self._call("job", lambda: core.finished(job, self._clock.now_us()))
         )
         self._timer = WakeTimer(self._wake_if_due, self.watch)
-        self._lost: deque[tuple[int, Exception | None]] = deque()
         self._is_turn_due = False
         self._is_stopping = False
         self.outages = Outages()
@@ -153,17 +149,11 @@ class BrokerHost:
 
     def detach(self, link: int, error: Exception | None) -> None:
         """A connection is lost. A thousand may be at once: a turn processes a part of them."""
-        self._lost.append((link, error))
+        self._connections.lost.append((link, error))
         if self._is_stopping:
-            self._close_lost()
+            self._close_in_core(self._connections.remove_lost())
         else:
             self._schedule_turn()
-
-    def _close_lost(self) -> None:
-        for _ in range(min(len(self._lost), LOST_AT_ONCE)):
-            link, error = self._lost.popleft()
-            if self._connections.remove(link, error):
-                self._close_in_core([link])
 
     def _close_in_core(self, links: list[int]) -> None:
         for link in links:
@@ -201,8 +191,7 @@ class BrokerHost:
         watch = self.watch
         began, watch.began, taking = watch.began, 0.0, watch.clock()
         try:
-            if self._lost:
-                self._close_lost()
+            self._close_in_core(self._connections.remove_lost())
             effects = self._core.take()
             acting = watch.clock()
             self._carry_out(effects)
@@ -233,7 +222,7 @@ class BrokerHost:
             log_event(level, notice.event, **notice.fields)
         for bug in effects.bugs:
             log_event(logging.ERROR, "a bug, and the broker goes on", reason=bug)
-        if effects.has_more or self._lost:
+        if effects.has_more or self._connections.lost:
             self._schedule_turn()
         self._connections.end_turn()
         self._regulate_reading()
