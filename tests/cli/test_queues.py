@@ -58,6 +58,26 @@ def test_the_table_and_its_json(broker: Cluster) -> None:
     }  # fmt: skip
 
 
+def test_queues_of_groups(broker: Cluster) -> None:
+    with palio.blocking.connect(broker.urls[0]) as client:
+        for group in ("day", "night"):
+            client.subscribe("q = 'grouped'", durable="desk", group=group).close()
+        client.publish_many([{"q": "grouped"} for _ in range(2)])
+    assert queues(broker, "purge", "anonymous/desk:day", "--yes").returncode == 0
+    found = [(row(broker, f"desk:{g}")["group"], row(broker, f"desk:{g}")["messages"])
+             for g in ("day", "night")]  # fmt: skip
+    assert found == [("day", 0), ("night", 2)]
+    done = queues(broker, "purge", "anonymous/desk", "--yes")
+    assert (done.returncode, "no durable subscription" in done.stderr) == (2, True)
+    words = ("subscribe", "--durable", "desk", "--forget", "--url", broker.urls[0])
+    assert command(*words).returncode == 2
+    done = command(*words, "--group", "night")
+    assert (done.returncode, done.stderr) == (0, "palio: group night of desk is forgotten by b1\n")
+    listed = queues(broker, "--json").stdout
+    assert "anonymous/desk:day" in listed
+    assert "anonymous/desk:night" not in listed
+
+
 def test_pausing_and_resuming(broker: Cluster) -> None:
     queue(broker, "paused", 1)
     done = queues(broker, "pause", "anonymous/paused")
@@ -109,7 +129,10 @@ def test_an_answer_at_a_terminal(
         (("move", "a/b"), "--to IDENTITY belongs to `palio queues move NAME`"),
         (("pause", "a/b", "--to", "x"), "--to IDENTITY belongs to"),
         (("pause", "a/b"), "broker 'b1' has no durable subscription 'a/b'"),
-        (("end", "nosuch", "--yes"), "its name is IDENTITY/NAME, and `palio queues` lists"),
+        (
+            ("end", "nosuch", "--yes"),
+            "IDENTITY/NAME, or IDENTITY/NAME:GROUP, and `palio queues` lists",
+        ),
         (("move", "a/b", "--to", "zoe"), "has no durable subscription 'a/b'"),
     ],
 )

@@ -30,7 +30,7 @@ def queues(
     act: Annotated[
         str | None, typer.Argument(help=f"Left out: list them; else {', '.join(_ACTS)}.")
     ] = None,
-    name: Annotated[str | None, typer.Argument(help="The queue, IDENTITY/NAME.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The queue, IDENTITY/NAME\\[:GROUP].")] = None,
     to: Annotated[str | None, typer.Option(help="move: the identity that gets it.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="purge, end: do not ask first.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
@@ -48,7 +48,7 @@ def queues(
         )
     if act is not None and name is None:
         raise PalioError(
-            f"palio queues {act} takes the name of a queue, IDENTITY/NAME",
+            f"palio queues {act} takes the name of a queue, IDENTITY/NAME or IDENTITY/NAME:GROUP",
             remedy="`palio queues` lists them",
         )
     if (act == "move") != (to is not None):

@@ -41,7 +41,10 @@ def subscribe(
         str | None, typer.Option(help="Durable: also from then on: 2026-01-31T10:00:00Z, or 10min.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="Each message goes to one of those with this group.")
+        str | None,
+        typer.Option(
+            help="Each message goes to one member; each group of a durable name has a queue."
+        ),
     ] = None,
     full: Annotated[
         str | None, typer.Option(help=f"Durable, when too many wait: {', '.join(_FULL)}.")
@@ -62,7 +65,7 @@ def subscribe(
     if forget and durable is None:
         raise PalioError("--forget ends a durable subscription: name it with --durable")
     if forget and durable is not None:
-        _forget(durable, connection)
+        _forget(durable, group, connection)
         return
     if (predicate is None) == (pattern is None):
         raise PalioError("palio subscribe takes a predicate, or --pattern")
@@ -88,11 +91,13 @@ def subscribe(
     run(receive())
 
 
-def _forget(durable: str, connection: ConnectionOptions) -> None:
+def _forget(durable: str, group: str | None, connection: ConnectionOptions) -> None:
+    what = durable if group is None else f"group {group} of {durable}"
+
     async def forget() -> None:
         async with connection.client() as client:
-            await client.forget_durable(durable)
-            say(f"palio: {durable} is forgotten by {client.broker}")
+            await client.forget_durable(durable, group)
+            say(f"palio: {what} is forgotten by {client.broker}")
 
     run(forget())
 

@@ -71,6 +71,10 @@ def test_the_blocking_client(tmp_path: Path) -> None:
             assert client.end_queue("anonymous/q") == 0
             client.subscribe("x > 0", durable="r").close()
             client.forget_durable("r")
+            client.subscribe("x > 0", durable="r", group="g").close()
+            with pytest.raises(RefusedByBroker, match="no durable subscription 'anonymous/r'"):
+                client.forget_durable("r")
+            client.forget_durable("r", "g")
             assert client.queues() == []
             assert client.topology()[0].broker == "milan"
 

@@ -29,21 +29,21 @@ def test_a_row_of_a_queue() -> None:
     ann, root = enter(exchange, "ann"), enter(exchange, "root")
     ann.acks = False
     subscribe(ann, "desk", group="team", credit=1, full="end")
-    assert queues(root)["ann/desk"] == QueueRow(
-        "ann/desk", "ann", "x > 0", 0, 0, 0, 1, Full.END, False, "team"
+    assert queues(root)["ann/desk:team"] == QueueRow(
+        "ann/desk:team", "ann", "x > 0", 0, 0, 0, 1, Full.END, False, "team"
     )
     root.publish({"x": 1})
     exchange.run()
     exchange.advance(3_000_000)
     root.publish({"x": 2}, b"body")
     exchange.run()
-    row = queues(root)["ann/desk"]
+    row = queues(root)["ann/desk:team"]
     assert row.messages == 2
     assert row.bytes >= len('{"x": 1}' * 2 + "body")
     assert 3_000_000 <= row.oldest_us < 4_000_000
     exchange.disconnect(ann)
-    row = queues(root)["ann/desk"]
-    assert (row.messages, row.consumers, row.group) == (2, 0, "")
+    row = queues(root)["ann/desk:team"]
+    assert (row.messages, row.consumers, row.group) == (2, 0, "team")
 
 
 def test_one_queue_by_its_name() -> None:

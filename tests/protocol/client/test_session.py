@@ -383,6 +383,19 @@ class TestReceiving:
         session.subscriptions.unsubscribe(gone, forget=True)
         assert session.closed() == [control.Unsubscribed(live)]
 
+    def test_only_the_same_name_and_group_wait_until_the_broker_has_forgotten_the_first(
+        self,
+    ) -> None:
+        session = ready()
+        subscribe = session.subscriptions.subscribe
+        gone = subscribe("x = 1", durable="d", group="g")
+        session.subscriptions.unsubscribe(gone, forget=True)
+        same, other = (subscribe("x = 2", durable="d", group=group) for group in ("g", "h"))
+        sent = [one.id for one in said(session) if isinstance(one, control.SubscribeRequest)]
+        assert sent == [gone, other]
+        session.receive(control_frame(control.Unsubscribed(gone)), 1)
+        assert said(session) == [control.SubscribeRequest(same, "x = 2", durable="d", group="g")]
+
     def test_credit_is_positive(self) -> None:
         with pytest.raises(InvalidValue, match="from 1 to"):
             Session("c").subscriptions.subscribe("x = 1", credit=0)

@@ -9,6 +9,7 @@ import pytest
 
 from palio.protocol.broker.carrying import Carrier
 from palio.protocol.broker.data_path import DataPath, DedupWindow
+from palio.protocol.broker.durable_names import DurableName, DurableNames
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.neighbours import NeighbourLinks
@@ -272,6 +273,26 @@ def test_brokers_on_the_way_that_do_not_take_their_own_are_caught(monkeypatch: P
 
     monkeypatch.setattr(DRPPolicy, "is_receiver", hasty)
     caught("lost", routing="DRP")
+
+
+def test_groups_of_one_durable_name_that_share_a_queue_are_caught(monkeypatch: Patch) -> None:
+    def careless(self: DurableNames, name: DurableName) -> str | None:
+        return next((key for key, known in self._names.items() if known[:2] == name[:2]), None)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DurableNames, "key_of", careless)
+        caught("refused", "lost")  # with another predicate, or with the same
+    monkeypatch.setattr(DurableNames, "key_of", careless)
+    caught_in(
+        """
+clients ann@a bob@a
+1000.000 ann subscribe day durable called=desk group=day where x > 5
+1000.000 bob subscribe night durable called=desk group=night where x > 5
+4000.000 ann publish durable {"x": 7}
+""",
+        "lost",
+        monkeypatch,
+    )
 
 
 def test_journals_that_are_never_swept_are_caught(monkeypatch: Patch) -> None:

@@ -129,9 +129,10 @@ class BlockingClient(BlockingOperatorRequests):
         """Withdraw an advertisement."""
         self._loop.call(self._client.unadvertise(id))
 
-    def forget_durable(self, durable: str) -> None:
-        """End a durable subscription of this client's identity for good, with its queue."""
-        self._loop.call(self._client.forget_durable(durable))
+    def forget_durable(self, durable: str, group: str | None = None) -> None:
+        """End a durable subscription of this client's identity for good, with its queue; each group of
+        its name is one."""
+        self._loop.call(self._client.forget_durable(durable, group))
 
     def __repr__(self) -> str:
         return repr(self._client)

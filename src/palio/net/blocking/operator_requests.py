@@ -31,7 +31,7 @@ class BlockingOperatorRequests:
         return self._loop.call(self._client.queues())
 
     def queue(self, name: str) -> QueueRow:
-        """One of them, by its name, IDENTITY/NAME."""
+        """One of them, by its name, IDENTITY/NAME; with a group, IDENTITY/NAME:GROUP."""
         return self._loop.call(self._client.queue(name))
 
     def subscriptions(self) -> list[SubscriptionRow]:

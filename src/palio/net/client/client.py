@@ -175,7 +175,8 @@ class Client(OperatorRequests):
         durable  the name of a subscription that the broker keeps while this client is away; each
                  note must be acknowledged, or it is sent again on the next connection
         since    durable: also messages published from this time on (datetime, or microseconds)
-        group    each message goes to only one member of the group
+        group    each message goes to only one member of the group; all have the same predicate. Each
+                 group of a durable name has its own queue, and so has the name without a group
         credit   the most messages in flight: not taken by this program, or not acknowledged
         full     what the broker does when too many messages wait: "drop" or "end", and if durable
                  "block" (default: the broker's `[queues] full`; live: "drop")
@@ -233,13 +234,14 @@ class Client(OperatorRequests):
         if self._session.requests.unadvertise(id):
             await self._connection.answers.wait_for(id)
 
-    async def forget_durable(self, durable: str) -> None:
-        """End a durable subscription of this client's identity for good, with its queue.
+    async def forget_durable(self, durable: str, group: str | None = None) -> None:
+        """End a durable subscription of this client's identity for good, with its queue; each group of
+        its name is one.
 
-        Raises RefusedByBroker with the code `unknown` if there is none of this name.
+        Raises RefusedByBroker with the code `unknown` if there is none of this name and group.
         """
         self._status.check()
-        id = self._session.requests.ask(ForgetDurable, durable)
+        id = self._session.requests.ask(ForgetDurable, durable, group or "")
         await self._connection.answers.wait_for(id)
 
     def __repr__(self) -> str:

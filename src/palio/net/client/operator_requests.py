@@ -1,10 +1,10 @@
 """What operators ask of a broker: explanations, the network, its queues and subscriptions. All of it needs the
 grant `admin`; without it, RefusedByBroker is raised with the code `denied`.
 
-A queue has the name IDENTITY/NAME: the identity that owns the durable subscription, and its name there. An
-unknown name raises RefusedByBroker with the code `unknown`. An act is committed when its call returns. If the
-connection is lost before the answer comes, the request is repeated on the next one: a queue may then be unknown
-because the first request has ended or moved it.
+A queue has the name IDENTITY/NAME: the identity that owns the durable subscription, and its name there; with
+a group, IDENTITY/NAME:GROUP. An unknown name raises RefusedByBroker with the code `unknown`. An act is
+committed when its call returns. If the connection is lost before the answer comes, the request is repeated on
+the next one: a queue may then be unknown because the first request has ended or moved it.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
     forget ─▶ store ──(commit)──▶ ended: answer who asked, and tell who consumed it   Unsubscribed
     move ───▶ store ──(commit)──▶ finish_move: from now on it has another owner
 
-A durable subscription belongs to an identity, which chooses its name. Clients of the identity
-consume it while they are connected. `name` in this module is the key of durable_names.py.
+A durable subscription belongs to an identity, which chooses its name and perhaps a group. Clients of the
+identity consume it while they are connected: one of them, or all members of the group, who share its queue.
+Another group of the same name is another subscription. `name` in this module is the key of durable_names.py.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.protocol.broker.access import Identity
 from palio.protocol.broker.durable_names import DurableName, DurableNames
+from palio.protocol.broker.groups import another_predicate, shown_predicate
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.text_budget import TextBudget, predicate_bytes
 from palio.protocol.durability.message_store import MessageStore
@@ -72,7 +74,7 @@ class HomeSubscriptions:
             if stored.broker == self._me:
                 predicate = Predicate(filters_of(stored.durable.predicate))
                 owner, _, called = stored.name.partition("/")  # as older versions stored it
-                title = DurableName(stored.owner or owner, stored.called or called)
+                title = DurableName(stored.owner or owner, stored.called or called, stored.group)
                 self._create(stored.name, title, stored.durable, stored.full, predicate, now_us)
                 self._version = max(self._version, stored.durable.version)
                 self._database.set_durable(stored.name, stored.durable, predicate.filters)
@@ -85,17 +87,33 @@ class HomeSubscriptions:
 
     # ---- requests of clients
 
-    def name(self, identity: Identity, durable: str) -> str:
+    def name(self, identity: Identity, durable: str, group: str) -> str:
         """The key of the subscription that a client calls so, or of a new one."""
         check_subscription_name("durable subscription", durable)
-        name = str(DurableName(identity.name, durable))
-        if name in self._moving.values():
+        check_subscription_name("group", group)
+        title = DurableName(identity.name, durable, group)
+        shown = str(title)
+        if shown in self._moving.values():
             raise RequestRefused(
                 RefusalCode.CONFLICT,
                 f"an operator is giving {identity.name!r} a durable subscription {durable!r}",
                 remedy="try again in a moment",
             )
-        return self.names.key(name) or self.names.new_key(name)
+        name = self.names.key_of(title)
+        if self.names.key(shown) not in (None, name):
+            raise RequestRefused(
+                RefusalCode.CONFLICT,
+                f"operators would see two queues {shown!r}: the group of one is in the name of the other",
+                remedy="choose another name, or another group",
+            )
+        return name or self.names.new_key(shown)
+
+    def decide_group(self, name: str, group: str, predicate: Predicate) -> None:
+        """Give the group of a client to a subscription of an older version, which has none yet."""
+        is_open = self.names.is_open(name) and self._store.has(name) and name not in self._moving
+        if is_open and self._predicates[name] == predicate:
+            self._store.administration.assign_group(name, group)
+            self.names.rename(name, self.names.name(name)._replace(group=group))
 
     def is_ending(self, name: str) -> bool:
         """Whether a subscription has ended, and its end is not committed yet."""
@@ -110,21 +128,18 @@ class HomeSubscriptions:
         now_us: int,
     ) -> int:  # fmt: skip
         """Open a subscription, creating it if it does not exist. Returns its version."""
-        if name != self.name(identity, request.durable):
+        if name != self.name(identity, request.durable, request.group):
             raise RequestRefused(
                 RefusalCode.CONFLICT,
-                f"the durable subscription {request.durable!r} has moved to another identity",
+                f"the durable subscription {request.durable!r} has another owner or group now",
+                remedy="subscribe again",
             )
         full = allowed(parse_full(request.full), self._full)
         if self.is_ending(name):
             self._drop(name)  # its end is not committed yet; this is a successor
         known = self._durables.get(name)
         if known is not None and self._predicates[name] != predicate:
-            raise RequestRefused(
-                RefusalCode.CONFLICT,
-                f"the durable subscription {request.durable!r} has the predicate "
-                f"{known.predicate}; unsubscribe it with forget first, or choose another name",
-            )
+            raise _conflict(request, known.predicate, self.names.is_open(name))
         if known is not None and full is not None:
             self._check_full(name, request.durable, full)
         if known is None:
@@ -132,7 +147,7 @@ class HomeSubscriptions:
             since = now_us if request.since is None else request.since
             self._version = max(self._version + 1, now_us)
             durable = Durable(str(predicate), since, self._version)
-            title = DurableName(identity.name, request.durable)
+            title = DurableName(identity.name, request.durable, request.group)
             self._create(name, title, durable, full or self._full, predicate, now_us)
             if not self._store.has(name):
                 self._drop(name)
@@ -176,7 +191,7 @@ class HomeSubscriptions:
     # ---- acts of operators
 
     def find(self, shown: str) -> str:
-        """The key of a subscription by its name, IDENTITY/NAME. Raises if there is none."""
+        """The key of a subscription by its name, IDENTITY/NAME[:GROUP]. Raises if there is none."""
         name = self.names.key(shown)
         if name is None or not self._store.has(name):
             raise self.unknown(shown)
@@ -188,7 +203,8 @@ class HomeSubscriptions:
         return RequestRefused(
             RefusalCode.UNKNOWN,
             f"broker {self._me!r} has no durable subscription {text}",
-            remedy="its name is IDENTITY/NAME, and `palio queues` lists those of a broker",
+            remedy="its name is IDENTITY/NAME, or IDENTITY/NAME:GROUP, and `palio queues` lists those "
+            "of a broker",
         )
 
     def version(self, name: str) -> int:
@@ -213,7 +229,7 @@ class HomeSubscriptions:
 
     def begin_move(self, name: str, owner: str) -> None:
         """Give a subscription to another identity, once that is committed."""
-        moved = str(DurableName(owner, self.names.name(name).called))
+        moved = str(self.names.name(name)._replace(owner=owner))
         if self.names.key(moved) is not None or moved in self._moving.values():
             raise RequestRefused(
                 RefusalCode.CONFLICT,
@@ -230,7 +246,7 @@ class HomeSubscriptions:
         self._moving.pop(name, None)
         if self.version(name) != version:
             return False
-        self.names.rename(name, DurableName(owner, self.names.name(name).called))
+        self.names.rename(name, self.names.name(name)._replace(owner=owner))
         return True
 
     # ---- after the commit
@@ -291,6 +307,18 @@ def _owner(name: str) -> str:
 
 def _size(name: str, predicate: Predicate) -> int:
     return predicate_bytes(predicate) + text_bytes(name)
+
+
+def _conflict(request: SubscribeRequest, predicate: str, is_open: bool) -> RequestRefused:
+    """The error for a subscription that exists with another predicate; `is_open`: its group is not known."""
+    what = f"the durable subscription {request.durable!r}"
+    if request.group and not is_open:
+        return another_predicate(f"the group {request.group!r} of {what}", predicate)
+    return RequestRefused(
+        RefusalCode.CONFLICT,
+        f"{what} has the predicate {shown_predicate(predicate)}",
+        remedy="unsubscribe it with forget first, or choose another name",
+    )
 
 
 def allowed(full: Full | None, ceiling: Full) -> Full | None:

@@ -1,11 +1,14 @@
 """The names of the durable subscriptions here, and who owns them.
 
-    key      "ann/desk-7"         how all brokers and the store know a subscription; it never changes
-    name     "bob/desk-7"         IDENTITY/NAME: its owner now, and what the owner calls it
+    key      "ann/desk-7:night"   how all brokers and the store know a subscription; it never changes
+    name     "bob/desk-7:night"   IDENTITY/NAME, and :GROUP if it has a group: its owner now, and what the
+                                  owner calls it
 
 Both are the same until an operator gives a subscription to another identity. The key stays then, because
 messages on their way from other brokers carry it. If the first owner uses the name again, its new
-subscription gets another key.
+subscription gets another key. Each group of a name is a subscription of its own, with a queue of its own.
+
+Older versions stored no group: whoever asks first for the name of such a subscription decides (`is_open`).
 """
 
 from __future__ import annotations
@@ -20,9 +23,12 @@ class DurableName(NamedTuple):
     owner: str
     """An identity."""
     called: str
+    group: str | None = ""
+    """Empty: it has none. None: not known, because an older version stored it."""
 
     def __str__(self) -> str:
-        return f"{self.owner}/{self.called}"
+        name = f"{self.owner}/{self.called}"
+        return f"{name}:{self.group}" if self.group else name
 
 
 class DurableNames:
@@ -47,7 +53,7 @@ class DurableNames:
         self._rows.remove(self._versions.pop(key))
 
     def rename(self, key: str, name: DurableName) -> None:
-        """A subscription belongs to another identity."""
+        """A subscription belongs to another identity, or its group is known now."""
         self._release(self._names[key], key)
         self._names[key] = name
         self._keys[str(name)] = key
@@ -72,6 +78,18 @@ class DurableNames:
     def key(self, name: str) -> str | None:
         """The key of the subscription of this name; None: there is none."""
         return self._keys.get(name)
+
+    def key_of(self, name: DurableName) -> str | None:
+        """The key of the subscription that its owner calls so; one whose group is not known fits any."""
+        for text in (str(name), str(name._replace(group=None))):
+            key = self._keys.get(text)
+            if key is not None and self._names[key] in (name, name._replace(group=None)):
+                return key
+        return None
+
+    def is_open(self, key: str) -> bool:
+        """Whether the group of a subscription is not known."""
+        return key in self._names and self._names[key].group is None
 
     def new_key(self, name: str) -> str:
         """A key for a new subscription of this name."""

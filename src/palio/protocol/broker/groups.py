@@ -1,8 +1,9 @@
-"""Live groups: clients of one identity that share a subscription.
+"""Groups: clients of one identity that share a subscription.
 
 A group is one subscription with several members: each message goes to one of them. So all members have
-the same predicate. Whoever comes with another one is refused and told the group's. The group is over when
-its last member leaves; then the name may be used with any predicate.
+the same predicate. Whoever comes with another one is refused and told the group's. A live group is over when
+its last member leaves; then the name may be used with any predicate. A group of a durable subscription is
+over when that is forgotten (durable.py).
 """
 
 from __future__ import annotations
@@ -25,13 +26,7 @@ class LiveGroups:
         shared = SharedSubscription(identity, group)
         known = self._predicates.setdefault(shared, predicate)
         if known != predicate:
-            text = str(known)
-            shown = text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 3] + "..."
-            raise RequestRefused(
-                RefusalCode.CONFLICT,
-                f"the group {group!r} has the predicate {shown}; all members of a group have the same",
-                remedy="give this subscription the group's predicate, or another group",
-            )
+            raise another_predicate(f"the group {group!r}", str(known))
         self._members[shared] = self._members.get(shared, 0) + 1
         return shared
 
@@ -40,3 +35,17 @@ class LiveGroups:
         self._members[shared] -= 1
         if not self._members[shared]:
             del self._members[shared], self._predicates[shared]
+
+
+def another_predicate(group: str, predicate: str) -> RequestRefused:
+    """The error for a new member of a group that has this predicate, and not the member's."""
+    return RequestRefused(
+        RefusalCode.CONFLICT,
+        f"{group} has the predicate {shown_predicate(predicate)}; all members of a group have the same",
+        remedy="give this subscription the group's predicate, or another group",
+    )
+
+
+def shown_predicate(text: str) -> str:
+    """A predicate in an error; a long one is cut."""
+    return text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 3] + "..."

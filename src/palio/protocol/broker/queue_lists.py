@@ -85,10 +85,9 @@ class QueueLists:
             return None
         name, text = self._home.names.name(key), self._home.text(key)
         oldest_us = 0 if status.stored_us is None else max(1, now_us - status.stored_us)
-        group = self._subscriptions.group_of(status.consumers[0]) if status.consumers else ""
         return QueueRow(
             str(name), name.owner, _cut(text), status.messages, status.bytes, oldest_us,
-            len(status.consumers), status.full, status.is_paused, group,
+            len(status.consumers), status.full, status.is_paused, name.group or "",
         )  # fmt: skip
 
     def _subscription_page(self, request: ListSubscriptions) -> SubscriptionsListed:

@@ -9,7 +9,7 @@ A client gets the answer at once; for a new durable subscription, after the comm
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
@@ -17,6 +17,7 @@ from palio.errors import PalioError
 from palio.protocol.broker.access import Identity
 from palio.protocol.broker.client_subscription import ClientSubscription
 from palio.protocol.broker.durable import Consumer, HomeSubscriptions, check_subscription_name
+from palio.protocol.broker.durable_names import DurableName
 from palio.protocol.broker.effects import BackgroundJob, CommittedAct, Output
 from palio.protocol.broker.groups import LiveGroups
 from palio.protocol.broker.interests import Interests
@@ -87,12 +88,6 @@ class ClientSubscriptions:
         for found, one in self._rows.after(number):
             if self._clients.get(one.link, {}).get(one.id) is one:  # else it is being removed
                 yield found, one
-
-    def group_of(self, consumer: Hashable) -> str:
-        """The group of a consumer of a durable subscription."""
-        link, id = cast(Consumer, consumer)
-        one = self._clients.get(link, {}).get(id)
-        return "" if one is None else one.group
 
     def join(self, link: int) -> None:
         """A client has connected."""
@@ -207,8 +202,9 @@ class ClientSubscriptions:
     ) -> Slices:
         assert one.predicate is not None
         credit, consumer = positive(request.credit), Consumer(one.link, one.id)
-        one.durable = name = self.home.name(one.identity, request.durable)
         self._interests.flush()  # what has arrived may end the one that is asked for
+        one.durable = name = self.home.name(one.identity, request.durable, request.group)
+        self.home.decide_group(name, request.group, one.predicate)
         self._let_go(name)
         if self.home.is_ending(name):  # this is a successor: nobody takes part in both
             for other in self._consuming(name):
@@ -246,9 +242,9 @@ class ClientSubscriptions:
     def forget(self, link: int, identity: Identity, request: ForgetDurable, now_us: int) -> None:
         """End a durable subscription of an identity by its name; raises if there is none."""
         self._interests.flush()
-        name = self.home.name(identity, request.durable)
+        name = self.home.name(identity, request.durable, request.group)
         if not self.home.version(name):
-            raise self.home.unknown(f"{identity.name}/{request.durable}")
+            raise self.home.unknown(str(DurableName(identity.name, request.durable, request.group)))
         for other in self._consuming(name):
             self.end(other.link, other.id, EndCode.FORGOTTEN, "another client has forgotten it")
         self.home.forget(name, None, now_us)

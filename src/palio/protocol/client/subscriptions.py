@@ -188,13 +188,13 @@ class SessionSubscriptions:
                 self._buffer.send_if_ready(message)
 
     def _request(self, id: int) -> None:
-        """Send a SubscribeRequest, unless the broker has yet to forget one of the same name.
+        """Send a SubscribeRequest, unless the broker has yet to forget one of the same name and group.
 
         Otherwise, if both had to be stated again, the broker would forget the new one.
         """
         state = self._states[id]
-        state.is_deferred = bool(state.durable) and any(
-            other.survives_disconnect and other.durable == state.durable and other is not state
+        state.is_deferred = any(
+            other.survives_disconnect and state.has_queue_of(other) and other is not state
             for other in self._states.values()
         )
         if not state.is_deferred:

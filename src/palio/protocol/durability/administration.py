@@ -1,6 +1,6 @@
 """What operators see of the queues of durable subscriptions, and do with them.
 
-    pause, purge, assign, confirm_full ──▶ DirtySet ──▶ (commit) ──▶ Outgoing.acts: what `note_act` was given
+    pause, purge, assign, assign_group, confirm_full ──▶ DirtySet ──▶ (commit) ──▶ Outgoing.acts: what `note_act` was given
 
 Every change is part of the next seal. Whoever asked is answered when the commit is there: `note_act` takes
 any value, which comes back with the output of the store after the commit.
@@ -119,6 +119,10 @@ class QueueAdministration:
     def assign(self, name: str, owner: str) -> None:
         """Store another owner of a subscription."""
         self._change(self._find(name), owner=owner)
+
+    def assign_group(self, name: str, group: str) -> None:
+        """Store the group of a subscription."""
+        self._change(self._find(name), group=group)
 
     def confirm_full(self, name: str, full: Full) -> None:
         """The owner wants what its full queue does because of the operator: it stays so, also when the

@@ -171,14 +171,16 @@ class MessageStore:
 
     def create(
         self, name: str, durable: Durable, full: Full, matching: Matching, now_us: int,
-        owner: str = "", called: str = "",
+        owner: str = "", called: str = "", group: str | None = "",
     ) -> None:  # fmt: skip
         """Create a subscription here; announce it when `take` returns it.
 
         It may have ended at once (`has`), if its replay exceeds its bound.
         """
         self._clock.now_us = now_us
-        stored = StoredSubscription(self.broker, name, durable, full, owner=owner, called=called)
+        stored = StoredSubscription(
+            self.broker, name, durable, full, owner=owner, called=called, group=group
+        )
         self._lifecycle.create(stored, matching)
 
     def remove(

@@ -41,6 +41,8 @@ class StoredSubscription(msgspec.Struct, frozen=True, array_like=True):
     """The identity that owns it now; empty: as `name` says, which never changes."""
     called: str = ""
     """What its owner calls it; empty: as `name` says."""
+    group: str | None = None
+    """Empty: it has none. None: not known, because an older version stored it, or another broker has it."""
 
     @property
     def label(self) -> str:

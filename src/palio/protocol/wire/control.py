@@ -117,11 +117,11 @@ class SubscribeRequest(_Control, frozen=True, tag="SubscribeRequest"):
     pattern: str = ""
     """Either this or `predicate` is given."""
     durable: str = ""
-    """The name of a durable subscription, unique within the identity; empty: a live one."""
+    """The name of a durable subscription, unique within the identity and group; empty: a live one."""
     since: Number | None = None
     """Durable only: replay what was stored since this time and is still kept; None: now."""
     group: str = ""
-    """Each message goes to one member of the group; with `durable` all share that subscription."""
+    """Each message goes to one member of the group. With `durable`, each group of that name has a queue."""
     credit: Number = 1000
     """The most messages that may be in flight: unacknowledged, or without new credit."""
     full: str = ""

@@ -8,7 +8,8 @@
 
 A list comes in pages that are small enough for any receiver: ask for the next one with `after`, the `next` of
 the last page. What changes meanwhile may be missing; nothing comes twice. An act is committed before it is
-answered. A queue has the name IDENTITY/NAME: the identity that owns it, and its name within that identity.
+answered. A queue has the name IDENTITY/NAME: the identity that owns it, and its name within that identity;
+with a group, IDENTITY/NAME:GROUP.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class QueueRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A durable subscription and its queue."""
 
     name: str
-    """IDENTITY/NAME."""
+    """IDENTITY/NAME, or IDENTITY/NAME:GROUP."""
     identity: str
     predicate: str
     """A long one is cut, and ends with `...`."""
@@ -47,7 +48,7 @@ class QueueRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What it does when it is full: what was asked for, within what the operator allows."""
     is_paused: bool
     group: str = ""
-    """Of its consumers."""
+    """Whose members share it; empty: it has one consumer."""
 
 
 class QueuesListed(ControlStruct, frozen=True, tag="QueuesListed"):
@@ -128,6 +129,7 @@ class ForgetDurable(ControlStruct, frozen=True, tag="ForgetDurable"):
     id: Number
     durable: str
     """Its name within the identity."""
+    group: str = ""
 
 
 class Purged(ControlStruct, frozen=True, tag="Purged"):

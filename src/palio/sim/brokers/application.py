@@ -102,7 +102,7 @@ class ApplicationProcess(EventLoopProcess):
         now_us = self._clock.now_us
         id = self.session.subscriptions.subscribe(
             spec.predicate,
-            durable=spec.name if spec.durable else "",
+            durable=spec.durable_name,
             since=None if spec.past_us is None else now_us - spec.past_us,
             group=spec.group,
             credit=spec.credit,

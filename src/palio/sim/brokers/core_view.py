@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from palio.protocol.broker.broker import Broker
+from palio.protocol.broker.durable_names import DurableName
 from palio.protocol.client.events import Arrival
 from palio.protocol.interfaces import Network, RemoteBroker
 from palio.protocol.policies.subscription_forwarding import FORWARDING
@@ -74,6 +75,11 @@ def is_dialling(core: Broker, name: str) -> bool:
 def known_topology(core: Broker) -> object:
     """All brokers and links as this broker knows them; equal when two know the same."""
     return core.parts.view.database.places()
+
+
+def queue_name(durable: str, group: str) -> str:
+    """The name of a durable subscription between brokers."""
+    return str(DurableName(IDENTITY, durable, group))
 
 
 def durable_subscriptions(core: Broker) -> set[tuple[str, str]]:

@@ -192,7 +192,23 @@ class _BrokerDrawing:
             if spec.full == "block" and not may_block:
                 spec = msgspec.structs.replace(spec, full="")
             subscriptions.append((spec, neighbours if in_group else [client.name]))
-        return subscriptions
+        return self._share_names(subscriptions)
+
+    def _share_names(
+        self, subscriptions: list[tuple[SubscriptionSpec, list[str]]]
+    ) -> list[tuple[SubscriptionSpec, list[str]]]:
+        """Give most durable subscriptions in groups the name of another one at the same broker."""
+        random, found = Random(f"names {self._plan.seed}"), []
+        home_of = {client.name: client.home for client in self._plan.clients}
+        names: dict[str, list[str]] = {}
+        for spec, clients in subscriptions:
+            known = names.setdefault(home_of[clients[0]], [])
+            if spec.durable and spec.group and known and random.random() < 0.8:
+                spec = msgspec.structs.replace(spec, called=random.choice(known))
+            elif spec.durable:
+                known.append(spec.name)
+            found.append((spec, clients))
+        return found
 
     def _work(self, time_us: int) -> None:
         random = self._random

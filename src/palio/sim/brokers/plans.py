@@ -10,6 +10,7 @@
 
     0.000 ann subscribe orders where x > 5
     0.000 bob subscribe mail durable group=g credit=3 full=end past_us=1000000 where s = 'a'
+    0.000 cy subscribe post durable called=mail group=h where s = 'b'
     5.000 ann publish durable body=6869 {"x": 7}
     6.000 bob leave mail               a durable subscription waits for its client
     7.000 bob forget mail              it ends for good
@@ -18,8 +19,9 @@
     10.000 crash a in-commit           or silently, or neither
 
 Also all verbs of `palio.sim.kernel.plans`. `subscribe` names the subscription: the client's other
-verbs use this name, and it is the name of a durable one at its broker. When all operations have
-happened, everything heals, probes are published, and everybody leaves.
+verbs use this name, and it is the name of a durable one at its broker, unless that is `called`
+otherwise: groups of one durable name are several subscriptions. When all operations have happened,
+everything heals, probes are published, and everybody leaves.
 """
 
 from __future__ import annotations
@@ -72,11 +74,19 @@ class SubscriptionSpec(msgspec.Struct, frozen=True):
     group: str = ""
     credit: int = 1000
     full: str = ""
+    called: str = ""
+    """Durable: its name at the broker; empty: `name`."""
+
+    @property
+    def durable_name(self) -> str:
+        """Its name at the broker; empty: it is live."""
+        return (self.called or self.name) if self.durable else ""
 
     def __str__(self) -> str:
         flags = ["durable"] * self.durable
         if self.past_us is not None:
             flags.append(f"past_us={self.past_us}")
+        flags += [f"called={self.called}"] * bool(self.called)
         flags += [f"group={self.group}"] * bool(self.group)
         flags += [f"credit={self.credit}"] * (self.credit != 1000)
         flags += [f"full={self.full}"] * bool(self.full)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from palio.protocol.broker.broker import Broker
 from palio.sim.brokers.core_view import (
-    IDENTITY,
     durable_subscriptions,
     known_topology,
     leftover_counts,
     linked_brokers,
+    queue_name,
     waiting_messages,
 )
 from palio.sim.brokers.expected import ExpectedDeliveries
@@ -52,7 +52,7 @@ def check_leftovers(
 ) -> None:
     """All clients are gone, retention is over: brokers keep what they need, and no more."""
     durable = {
-        (subscription.home, f"{IDENTITY}/{subscription.spec.name}")
+        (subscription.home, queue_name(subscription.spec.durable_name, subscription.spec.group))
         for subscription in expected
         if subscription.spec.durable
     }
