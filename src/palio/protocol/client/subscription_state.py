@@ -47,10 +47,14 @@ class SubscriptionState:
         self.confirmation: control.Subscribed | None = None
         """The broker's last answer."""
 
+    @property
+    def is_durable(self) -> bool:
+        return bool(self._request.durable)
+
     def has_queue_of(self, other: SubscriptionState) -> bool:
-        """Whether both are the same durable subscription: its name and group."""
+        """Whether two durable subscriptions are the same: name and group."""
         mine, theirs = self._request, other._request
-        return bool(mine.durable) and (mine.durable, mine.group) == (theirs.durable, theirs.group)
+        return (mine.durable, mine.group) == (theirs.durable, theirs.group)
 
     @property
     def survives_disconnect(self) -> bool:

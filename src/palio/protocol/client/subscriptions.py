@@ -193,8 +193,8 @@ class SessionSubscriptions:
         Otherwise, if both had to be stated again, the broker would forget the new one.
         """
         state = self._states[id]
-        state.is_deferred = any(
-            other.survives_disconnect and state.has_queue_of(other) and other is not state
+        state.is_deferred = state.is_durable and any(  # others are never deferred, and may be many
+            other.survives_disconnect and other is not state and other.has_queue_of(state)
             for other in self._states.values()
         )
         if not state.is_deferred:
