@@ -144,7 +144,7 @@ class Subscriptions(Generic[T]):
     def relink(self) -> list[Branch]:
         """The overlay has changed. Returns the branches, new and old, to which other items are forwarded
         than before."""
-        before = self._links
+        before: dict[Branch, _Link[T]] = self._links
         self._links = {}
         for peer in self._met:
             self._link(self._overlay.branches(peer))

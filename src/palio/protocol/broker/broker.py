@@ -109,7 +109,7 @@ class Broker:
         found = self._links.open.get(link)
         if found is not None:
             found.heard_us, found.certificate = now_us, certificate
-            self._guard.received(found, size, now_us)
+            self._guard.arrived(found, size, now_us)
             self._settle()
 
     def receive(self, link: int, data: bytes, now_us: int) -> None:
