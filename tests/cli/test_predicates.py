@@ -9,9 +9,9 @@ def test_parse_shows_three_notations() -> None:
     done = palio("parse", "NOT (price >= 500 OR dest != 'MXP')")
     assert done.returncode == 0
     assert "price < 500 AND dest = 'MXP'" in done.stdout
-    assert "int price < 500\nstring dest = MXP" in done.stdout
+    assert "number price < 500\nstring dest = MXP" in done.stdout
     assert '"op": "<"' in done.stdout
-    paper = palio("parse", "--from", "paper", "string dest = MXP\nor\nint price < 3")
+    paper = palio("parse", "--from", "paper", "string dest = MXP\nor\nnumber price < 3")
     assert "dest = 'MXP' OR price < 3" in paper.stdout
     assert "y > 0\n" in palio("parse", "--reduce", "x > 10 AND y = 1 OR y > 0").stdout
 

@@ -1,13 +1,17 @@
 import contextlib
 from datetime import UTC, datetime
+from itertools import product
 from math import inf, isnan
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from palio.errors import InvalidPredicate, ParseError
+from palio.model.advertisement import Advertisement
 from palio.model.message import Message
 from palio.model.notation import (
+    parse_advertisement,
     parse_filter,
     parse_message,
     parse_predicate,
@@ -88,7 +92,7 @@ def test_tricky_name(name: str) -> None:
     ("line", "constraint"),
     [
         ("string carrier = UA", Constraint("carrier", "=", "UA")),
-        ("integer level > 3", Constraint("level", ">", 3)),
+        ("number level > 3", Constraint("level", ">", 3)),
         ("string class >* finance/exchanges/", Constraint("class", "prefix", "finance/exchanges/")),
         ("string file *< .txt", Constraint("file", "suffix", ".txt")),
         ("string title * new york", Constraint("title", "contains", "new york")),
@@ -99,13 +103,10 @@ def test_tricky_name(name: str) -> None:
         ("* user any", Constraint("user", "any")),
         ("* gate absent", Constraint("gate", "absent")),
         ("boolean late != true", Constraint("late", "!=", True)),
-        ("float x = 3", Constraint("x", "=", 3.0)),
-        ("double x >= -inf", Constraint("x", ">=", -inf)),
-        ("int x <= -9223372036854775808", Constraint("x", "<=", -(2**63))),
-        ("int x in [3, 1, 3]", Constraint("x", "in", [1, 3])),
-        ("float x in [1, 2]", Constraint("x", "in", [1.0, 2.0])),
-        ("float x in [9007199254740993, 0.5]", Constraint("x", "in", [2**53 + 1, 0.5])),
-        ('float x in ["inf", 1.5]', Constraint("x", "in", [inf, 1.5])),
+        ("number x = 3.0", Constraint("x", "=", 3.0)),
+        ("number x >= -inf", Constraint("x", ">=", -inf)),
+        ("number x in [2, 1.5]", Constraint("x", "in", [2, 1.5])),
+        ('number x in ["inf", 1]', Constraint("x", "in", [inf, 1])),
         ('string x in ["a", "b\\n"]', Constraint("x", "in", ["a", "b\n"])),
         ("bool x in [true]", Constraint("x", "=", True)),
         ('string "two words" = "  a"', Constraint("two words", "=", "  a")),
@@ -115,13 +116,76 @@ def test_tricky_name(name: str) -> None:
         ("string or = or", Constraint("or", "=", "or")),
         ("string any any", Constraint("any", "any", type="string")),
         ("string x = # a", Constraint("x", "=", "# a")),
-        ("string x > *a", Constraint("x", ">", "*a")),
+        ('string x > "*a"', Constraint("x", ">", "*a")),
+        ('string x > "=a"', Constraint("x", ">", "=a")),
+        ('string x * "<a"', Constraint("x", "contains", "<a")),
+        ("string x = *a", Constraint("x", "=", "*a")),
     ],
 )
 def test_line(line: str, constraint: Constraint) -> None:
     got = one(line)
     assert got == constraint
     assert type(got.value) is type(constraint.value)
+    assert one(print_filter(Filter((constraint,)))) == constraint
+
+
+@pytest.mark.parametrize(
+    ("line", "type", "constraint"),
+    [
+        ("integer level > 3", "int", Constraint("level", ">", 3)),
+        ("float x = 3", "float", Constraint("x", "=", 3.0)),
+        ("double x >= -inf", "float", Constraint("x", ">=", -inf)),
+        ("int x <= -9223372036854775808", "int", Constraint("x", "<=", -(2**63))),
+        ("int x in [3, 1, 3]", "int", Constraint("x", "in", [1, 3])),
+        ("float x in [1, 2]", "float", Constraint("x", "in", [1.0, 2.0])),
+        ("float x in [9007199254740993, 0.5]", "float", Constraint("x", "in", [2**53 + 1, 0.5])),
+        ('float x in ["inf", 1.5]', "float", Constraint("x", "in", [inf, 1.5])),
+    ],
+)
+def test_line_of_a_strict_type(line: str, type: str, constraint: Constraint) -> None:
+    """2000, 3.1: an attribute matches a constraint of its own type only."""
+    found = parse_filter(line)
+    assert found.constraints == (Constraint(constraint.name, "any", type=type), constraint)
+    assert repr(found.constraints[1].value) == repr(constraint.value)
+    assert parse_filter(print_filter(found)) == found
+    assert len(print_filter(found).splitlines()) == 1
+
+
+numeric_lines = st.builds(
+    " ".join,
+    st.tuples(
+        st.sampled_from(["int", "float", "number"]),
+        st.sampled_from("xy"),
+        st.sampled_from(["= 3", "> 3", "!= 4", "any", "in [1, 3]"]),
+    ),
+).filter(lambda line: not line.startswith("number") or not line.endswith("any"))
+
+
+@given(st.lists(numeric_lines, min_size=1, max_size=6))
+def test_types_come_back(lines: list[str]) -> None:
+    found = parse_filter("\n".join(lines))
+    assert parse_filter(print_filter(found)) == found
+    assert len(print_filter(found).splitlines()) <= len(lines)
+    for x, y in product((3, 3.0, 4, 3.5, None), repeat=2):
+        message = {"x": x, "y": y}
+        assert found.matches(message) == all(parse_filter(line).matches(message) for line in lines)
+
+
+@given(filters)
+def test_constraints_of_one_type_come_back(conjunction: Filter) -> None:
+    """Where a constraint follows on its own type, one line says both."""
+    typed = [
+        part
+        for c in conjunction
+        for part in ([Constraint(c.name, "any", type=c.type)] if c.type else []) + [c]
+    ]
+    assert parse_filter(print_filter(Filter(tuple(typed)))) == Filter(tuple(typed))
+
+
+def test_advertisement_compares_numbers_by_value() -> None:
+    offered = parse_advertisement("integer level > 3\nstring what = alarm")
+    assert offered == Advertisement((Constraint("level", ">", 3), Constraint("what", "=", "alarm")))
+    assert parse_advertisement("") == Advertisement(())
 
 
 def test_lines_of_the_papers_table() -> None:
@@ -155,7 +219,7 @@ def test_constants() -> None:
     assert print_predicate(Predicate(())) == "false"
     assert print_predicate(Predicate((Filter(()),))) == "true"
     assert print_filter(Filter(())) == "true"
-    assert parse_predicate("false\nor\nint x = 1") == Predicate.of(Constraint("x", "=", 1))
+    assert parse_predicate("false\nor\nnumber x = 1") == Predicate.of(Constraint("x", "=", 1))
     assert parse_predicate("# all\n\ntrue\n") == Predicate((Filter(()),))
     assert parse_message("") == Message()
     assert print_message(Message()) == ""
@@ -170,12 +234,12 @@ def test_printed_form() -> None:
         )
     )
     assert print_predicate(found).splitlines() == [
-        "int x = 1",
+        "number x = 1",
         'string "b c" >* u/',
         "or",
         "time t < 2013-01-31T00:00:00Z",
         "or",
-        'float f in [1, 2.0, "inf"]',
+        'number f in [1, 2.0, "inf"]',
         "* g absent",
     ]
 
@@ -227,6 +291,16 @@ def test_message_may_hold_nan() -> None:
         ("int x >* 3", ">* 3", "takes a string"),
         ("* x = 3", "* x = 3", "only any and absent"),
         ("string x absent", "string x absent", "absent has no type"),
+        ("number x any", "number x any", "any takes one type"),
+        ("number x >* 3", ">* 3", "takes a string"),
+        ("number x = 1.5.2", "1.5.2", "not a float"),
+        ("number x in [true]", "[true]", "not of type number"),
+        ("string class > * finance/", "* finance/", "is this >*"),
+        ("string class > *finance/", "*finance/", "is this >*"),
+        ("string file * < .txt", "< .txt", "is this *<"),
+        ("string file !* < .txt", "< .txt", "is this !*<"),
+        ("string x > = a", "= a", "is this >="),
+        ("string x < = a", "= a", "is this <="),
         ("* x any 3", "3", "any takes no value"),
         ("string x in UA", "UA", "JSON list"),
         ('string x in ["UA"', "", "not JSON"),
@@ -275,6 +349,7 @@ def test_what_is_no_filter(text: str) -> None:
         ("int x = 1\nint x = 2", "x = 2"),
         ("int x > 1", "> 1"),
         ("* x = 1", "* x = 1"),
+        ("number x = 1", "number x = 1"),
         ("int x in [1]", "in [1]"),
         ("int x = a", "a"),
         ("true", "true"),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from palio import Advertisement, Filter, Message, covers, parse
+from palio import Filter, Message, covers, parse
+from palio.errors import ParseError
 from palio.model import notation
 
 ALARM = "string what = alarm\ntime date = 02:40:03"
@@ -44,7 +45,7 @@ def test_table_2_subscriptions(subscription: str, notification: str, covered: bo
 @pytest.mark.parametrize(("notification", "covered"), TABLE_3)
 def test_table_3_advertisements(notification: str, covered: bool) -> None:
     """Section 3.2, table 3: every attribute allowed, constraints on one are a disjunction."""
-    advertisement = Advertisement(notation.parse_filter(ADVERTISED).constraints)
+    advertisement = notation.parse_advertisement(ADVERTISED)
     assert advertisement.matches(notation.parse_message(notification)) is covered
 
 
@@ -62,6 +63,13 @@ def test_figure_1_filter() -> None:
     assert not filter.matches({**tick, "class": "finance"})
 
 
+def test_figure_1_as_it_is_printed_is_refused() -> None:
+    """Section 3.1: the figure prints `> *` for the prefix operator, which the text gives as `>*`."""
+    with pytest.raises(ParseError, match=r"is this >\*") as caught:
+        notation.parse_filter("string class > * finance/exchanges/\nstring exchange = NYSE")
+    assert caught.value.position == len("string class > ")
+
+
 def test_attributes_beyond_the_filter_do_not_matter() -> None:
     """Section 3.1: a notification may contain attributes without a correspondent."""
     assert parse("what = 'alarm'").matches({"what": "alarm", "more": 1, "yet": "x"})
@@ -75,8 +83,8 @@ def test_subnets_are_subsets() -> None:
 
 def test_advertisement_covering() -> None:
     """Section 3.3: a1 covers a2 when it allows all that a2 allows."""
-    wide = Advertisement(notation.parse_filter(ADVERTISED).constraints)
-    narrow = Advertisement(notation.parse_filter("string what = login").constraints)
+    wide = notation.parse_advertisement(ADVERTISED)
+    narrow = notation.parse_advertisement("string what = login")
     assert covers(wide, narrow)
     assert not covers(narrow, wide)
 

@@ -281,7 +281,7 @@ def test_no_subnet_where_the_next_hops_differ() -> None:
 
 
 def advertisement(text: str) -> Advertisement:
-    return Advertisement(filter_of(text).constraints)
+    return notation.parse_advertisement(text.replace(", ", "\n"))
 
 
 FLIGHTS = advertisement("string airline any, string dest any")

@@ -4,7 +4,13 @@
     float change > 10.5
     or
     string carrier in ["UA", "AA"]              a list is JSON
+    number level > 3                            an int or a float, as in SQL
     * gate absent                               no type
+
+Types are strict (2000, 3.1): `float change > 10.5` is not satisfied by an int. In the model this is
+two constraints, `typeof(change) = 'float' AND change > 10.5`, so nothing else needs to know of it;
+`number` compares by value. In an advertisement, where constraints on one name are alternatives,
+there is no place for the first of the two: there int and float compare by value too.
 
 A text stands bare up to the end of its line where that is unambiguous, and is a JSON string
 elsewhere; so is a name. Only a line feed ends a line. Blank lines and lines that start with # are
@@ -20,9 +26,11 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from palio.errors import InvalidPredicate, InvalidValue, ParseError
+from palio.model.advertisement import Advertisement
 from palio.model.message import Message
 from palio.model.notation_values import (
     JSON,
+    NUMBER,
     READ,
     json_text,
     member_text,
@@ -32,6 +40,7 @@ from palio.model.notation_values import (
 from palio.model.operators import ORDER_OPS, STRING_OPS, Op
 from palio.model.predicate import Constraint, Filter, Predicate
 from palio.model.values import (
+    NUMBERS,
     Type,
     Value,
     as_name,
@@ -40,8 +49,8 @@ from palio.model.values import (
     type_of,
 )
 
-_TYPES = {str(kind): kind for kind in Type}
-_TYPES |= {"boolean": Type.BOOL, "integer": Type.INT, "double": Type.FLOAT}
+_TYPES: dict[str, str] = {str(kind): kind for kind in Type}
+_TYPES |= {"boolean": Type.BOOL, "integer": Type.INT, "double": Type.FLOAT, NUMBER: NUMBER}
 _NO_TYPE = "*"
 
 _SIGNS = {op: str(op) for op in Op} | {
@@ -61,7 +70,7 @@ def parse_predicate(text: str) -> Predicate:
     """Read a predicate; ParseError points at the character that is wrong.
 
     >>> parse_predicate("string carrier = UA\\ninteger delay > 60\\nor\\nstring dest any")
-    Predicate(carrier = 'UA' AND delay > 60 OR typeof(dest) = 'string')
+    Predicate(carrier = 'UA' AND typeof(delay) = 'int' AND delay > 60 OR typeof(dest) = 'string')
     """
     blocks: list[list[_Line]] = [[]]
     for line in _lines(text):
@@ -88,6 +97,15 @@ def parse_filter(text: str) -> Filter:
     return found
 
 
+def parse_advertisement(text: str) -> Advertisement:
+    """Read an advertisement, one allowed attribute a line; int and float compare by value.
+
+    >>> parse_advertisement("string what = alarm\\nstring what = login\\ninteger level > 3")
+    Advertisement(what = 'alarm', what = 'login', level > 3)
+    """
+    return Advertisement(tuple(_constraint(line)[1] for line in _lines(text)))
+
+
 def parse_message(text: str) -> Message:
     """Read a message, one attribute a line.
 
@@ -101,7 +119,7 @@ def parse_message(text: str) -> Message:
         op, op_at = line.op()
         if op is not Op.EQ:
             line.fail("in a message an attribute takes =", op_at)
-        if kind is None:
+        if kind is None or kind == NUMBER:
             line.fail("an attribute has a type", kind_at)
         if name in values:
             line.fail(f"the attribute {name!r} is there twice", name_at)
@@ -127,7 +145,19 @@ def print_predicate(predicate: Predicate) -> str:
 
 def print_filter(conjunction: Filter) -> str:
     """The lines of a filter, which `parse_filter` reads."""
-    return "\n".join(map(_constraint_line, conjunction.constraints)) or "true"
+    constraints = conjunction.constraints
+    lines: list[str] = []
+    typed: set[Constraint] = set()  # what a line that was printed says of a type
+    for constraint, following in zip(constraints, (*constraints[1:], None), strict=False):
+        if constraint.op is not Op.ANY:
+            strict = _of_type(constraint) in typed
+            lines.append(_constraint_line(constraint, strict))
+            continue
+        implied = following is not None and constraint == _of_type(following)
+        if constraint in typed or not implied:  # the next line does not say it
+            lines.append(_constraint_line(constraint, strict=True))
+        typed.add(constraint)
+    return "\n".join(lines) or "true"
 
 
 def print_message(message: Message) -> str:
@@ -158,7 +188,8 @@ class _Line:
     def fail(self, reason: str, at: int) -> NoReturn:
         raise ParseError(reason, self.text, at)
 
-    def type(self) -> tuple[Type | None, int]:
+    def type(self) -> tuple[str | None, int]:
+        """A type, NUMBER, or None for the * of no type."""
         word, at = self.word("the type")
         if word != _NO_TYPE and word not in _TYPES:
             self.fail(
@@ -185,11 +216,18 @@ class _Line:
             self.fail(f"no operator {shortened(word, 40)}; there are {' '.join(_OPS)}", at)
         return _OPS[word], at
 
-    def operand(self, kind: Type, op: Op) -> tuple[object, int]:
+    def operand(self, kind: str, op: Op) -> tuple[object, int]:
         """What stands between the operator and the end of the line."""
         token, at = self.whole, self.at
         if not token:
             self.fail(f'{_SIGNS[op]} needs a value (an empty string is "")', at)
+        if kind is Type.STRING and _continues(op, token):
+            sign = _SIGNS[op]
+            self.fail(
+                f"is this {sign}{token[0]}, or {sign} and a text that begins with {token[0]}? "
+                f"Write {sign}{token[0]} without white space, or quote the text",
+                at,
+            )
         try:
             if op is Op.IN:
                 return read_members(kind, token), at
@@ -251,10 +289,22 @@ def _filter(text: str, lines: list[_Line]) -> Filter | None:
             if len(lines) > 1:
                 line.fail(f"{line.whole} stands alone in its filter", line.at)
             return Filter(()) if line.whole == "true" else None
-    return Filter(tuple(map(_constraint, lines)))
+    constraints: list[Constraint] = []
+    typed: set[Constraint] = set()
+    for kind, constraint in map(_constraint, lines):
+        if constraint.op is Op.ANY:
+            typed.add(constraint)
+        elif kind in NUMBERS:
+            of_type = Constraint(constraint.name, Op.ANY, type=kind)
+            if of_type not in typed:
+                typed.add(of_type)
+                constraints.append(of_type)
+        constraints.append(constraint)
+    return Filter(tuple(constraints))
 
 
-def _constraint(line: _Line) -> Constraint:
+def _constraint(line: _Line) -> tuple[str | None, Constraint]:
+    """The type that a line begins with, and its constraint, which may be less strict."""
     kind, kind_at = line.type()
     name = line.name()[0]
     op, op_at = line.op()
@@ -263,7 +313,9 @@ def _constraint(line: _Line) -> Constraint:
             line.fail(f"{op} takes no value", line.at)
         if op is Op.ABSENT and kind is not None:
             line.fail("absent has no type; write * in its place", kind_at)
-        return Constraint(name, op, type=kind)
+        if kind == NUMBER:
+            line.fail("any takes one type, or * for all", kind_at)
+        return kind, Constraint(name, op, type=kind)
     if kind is None:
         line.fail("only any and absent go without a type", kind_at)
     if op in STRING_OPS and kind is not Type.STRING:
@@ -272,19 +324,35 @@ def _constraint(line: _Line) -> Constraint:
         line.fail(f"{op} does not order booleans; use = or !=", op_at)
     value, value_at = line.operand(kind, op)
     try:
-        return Constraint(name, op, value)  # type: ignore[arg-type]  # it checks the value
+        return kind, Constraint(name, op, value)  # type: ignore[arg-type]  # it checks the value
     except InvalidPredicate as error:
         line.fail(error.detail, value_at)
 
 
-def _constraint_line(constraint: Constraint) -> str:
+def _of_type(constraint: Constraint) -> Constraint | None:
+    """What the line of a strict constraint says of the attribute's type."""
+    if constraint.op is Op.ANY or constraint.type not in NUMBERS:
+        return None
+    return Constraint(constraint.name, Op.ANY, type=constraint.type)
+
+
+def _continues(op: Op, text: str) -> bool:
+    """Does a bare text look like the end of a longer operator? Figure 1 of 2000 prints > * for >*."""
+    return _SIGNS[op] + text[0] in _OPS
+
+
+def _constraint_line(constraint: Constraint, strict: bool) -> str:
     kind = constraint.type or _NO_TYPE
+    if kind in NUMBERS and not strict:
+        kind = NUMBER
     line = f"{kind} {_name_text(constraint.name)} {_SIGNS[constraint.op]}"
     operand = constraint.value
     if operand is None:
         return line
     if isinstance(operand, tuple):
         return f"{line} [{', '.join(map(member_text, operand))}]"
+    if isinstance(operand, str) and operand and _continues(constraint.op, operand):
+        return f"{line} {json_text(operand)}"
     return f"{line} {value_text(operand)}"
 
 

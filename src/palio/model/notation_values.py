@@ -1,4 +1,8 @@
-"""Values in the papers' notation: read from the end of a line, or from a JSON list, and printed."""
+"""Values in the papers' notation: read from the end of a line, or from a JSON list, and printed.
+
+`READ` has a function for each type, and one for `number`: there the digits decide, so 3 is an int
+and 3.0 a float.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,10 @@ from palio.model.values import (
     shortened,
 )
 
+NUMBER = "number"  # in place of a type: an int or a float
 
-class _Number(str):
+
+class _Digits(str):
     """A number of a JSON list, not read yet."""
 
 
@@ -29,7 +35,7 @@ def _no_constant(word: str) -> NoReturn:
     raise InvalidValue(f'{word} is not JSON; write "inf" or "-inf" in a list')
 
 
-JSON = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_no_constant)
+JSON = json.JSONDecoder(parse_int=_Digits, parse_float=_Digits, parse_constant=_no_constant)
 
 _INT = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -64,21 +70,26 @@ def _float(token: str) -> float:
     return value
 
 
+def _number(token: str) -> int | float:
+    return _int(token) if _INT.fullmatch(token) else _float(token)
+
+
 def _time(token: str) -> datetime:
     """An instant; a time of day, as in the papers' tables, is of 1970-01-01."""
     return parse_instant(f"1970-01-01 {token}" if _CLOCK.fullmatch(token) else token)
 
 
-READ: dict[Type, Callable[[str], Value]] = {
+READ: dict[str, Callable[[str], Value]] = {
     Type.BOOL: _bool,
     Type.INT: _int,
     Type.FLOAT: _float,
+    NUMBER: _number,
     Type.STRING: str,
     Type.TIME: _time,
 }
 
 
-def read_members(kind: Type, token: str) -> list[Value]:
+def read_members(kind: str, token: str) -> list[Value]:
     if token[0] != "[":
         raise InvalidValue('in takes a JSON list, such as ["UA", "AA"]')
     values = [_member(kind, member) for member in JSON.decode(token)]
@@ -87,22 +98,22 @@ def read_members(kind: Type, token: str) -> list[Value]:
     return values
 
 
-def _member(kind: Type, member: Any) -> Value:
+def _member(kind: str, member: Any) -> Value:
     """A value of a list. Beside a float an int stays one, so that it stays exact."""
-    if type(member) is _Number:
-        if kind is Type.INT:
-            return _int(member)
+    if type(member) is _Digits:
+        if kind in (Type.INT, NUMBER):
+            return READ[kind](member)
         if kind is Type.FLOAT:
             short = _INT.fullmatch(member) and len(member) <= 20
             return _int(member) if short and INT_MIN <= int(member) <= INT_MAX else _float(member)
     elif type(member) is str:
         if kind is Type.STRING:
             return member
-        if kind is Type.TIME or (kind is Type.FLOAT and member in _SPECIAL):
+        if kind is Type.TIME or (kind in (Type.FLOAT, NUMBER) and member in _SPECIAL):
             return READ[kind](member)
     elif type(member) is bool and kind is Type.BOOL:
         return member
-    shown = member[:40] if type(member) is _Number else shortened(member, 40)
+    shown = member[:40] if type(member) is _Digits else shortened(member, 40)
     raise InvalidValue(f"the list holds {shown}, which is not of type {kind}")
 
 
