@@ -2,7 +2,9 @@
 
 Two rules, as in the paper: a constraint that follows from the others of its conjunction goes, and
 a conjunction that another covers goes. Filters that nothing can match go too. What is matched
-never changes: a filter is dropped only while one that covers it is still there.
+never changes: a filter is dropped only while one that covers it is still there. What follows from
+several constraints together is known here; `pairwise_reduction` has the rules as the paper prints
+them, and never leaves fewer constraints.
 """
 
 from __future__ import annotations
@@ -12,8 +14,11 @@ from palio.model.boxes import Schema, box, box_covers, declared, is_contradictio
 from palio.model.cover_index import CoverIndex
 from palio.model.covering import Subscription, as_predicate
 from palio.model.operators import Op
+from palio.model.pairwise_reduction import without_implied
 from palio.model.predicate import Constraint, Filter, Predicate
 from palio.model.valuesets import ANYTHING, ValueSet, intersection, is_subset
+
+PAIRWISE_MAX = 100  # constraints of a filter that are compared one by one
 
 
 def reduce(
@@ -48,10 +53,16 @@ def reduce(
 def without_redundant(
     conjunction: Filter, *, exact: bool = False, schema: Schema | None = None
 ) -> Filter:
-    """The filter without the constraints that follow from its others."""
-    names = [c.name for c in conjunction.constraints]
-    if len(set(names)) == len(names):
+    """The filter without the constraints that follow from its others.
+
+    What follows from one goes first: of x >= 3, x <= 3 and x = 3 the last stays, though it follows
+    from the others too.
+    """
+    if len({c.name for c in conjunction.constraints}) == len(conjunction):
         return conjunction
+    if len(conjunction) <= PAIRWISE_MAX:
+        conjunction = without_implied(conjunction)
+    names = [c.name for c in conjunction.constraints]
     groups: dict[str, list[int]] = {}
     for i, name in enumerate(names):
         groups.setdefault(name, []).append(i)

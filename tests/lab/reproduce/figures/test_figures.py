@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from palio.lab.reproduce.catalogue import experiment
+from palio.lab.reproduce.drawing import png
 
 
 @pytest.mark.parametrize("draw", ["uniform", "zipf", "zipf, repeating"])
@@ -36,6 +37,16 @@ def test_unions_are_those_of_sets(draw: str) -> None:
         union |= chosen
         alphas[count] = len(union) / (10 * count)
     assert {row["predicates"]: row["alpha"] for row in rows}.items() <= alphas.items()
+
+
+def test_both_reductions_are_drawn() -> None:
+    """2006, 4.2: the paper's rules, and ours, which knows more."""
+    module: Any = experiment("2006-fig7")
+    (row,) = module.run({"names": 50, "zipf": False, "predicates": 300}, 5)
+    assert row["palio_constraints"] < row["reduced_constraints"] < row["constraints"]
+    assert row["palio_alpha"] < row["alpha"] == row["reduced_constraints"] / row["constraints"]
+    rows = [{**row, "names": names, "predicates": 300} for names in (50, 500)]
+    assert png(module.plot, rows).startswith(b"\x89PNG")
 
 
 def test_traffic_is_what_the_tree_says() -> None:
