@@ -6,10 +6,12 @@ its name, and several constraints on one name are alternatives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from palio.errors import InvalidPredicate
+from palio.model.language import parse
 from palio.model.message import Message, as_message
 from palio.model.predicate import Constraint
 
@@ -35,3 +37,24 @@ class Advertisement(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
 
     def __repr__(self) -> str:
         return f"Advertisement({', '.join(map(str, self.constraints))})"
+
+
+_FILTERS_MAX = 64  # of a text that is to be a single constraint; enough to say that it is not
+
+
+def parse_advertisement(texts: Iterable[str]) -> Advertisement:
+    """An advertisement from its constraints as SQL.
+
+    >>> parse_advertisement(["what = 'alarm'", "level > 3"])
+    Advertisement(what = 'alarm', level > 3)
+    """
+    return Advertisement(tuple(map(_single, texts)))
+
+
+def _single(text: str) -> Constraint:
+    predicate = parse(text, limit=_FILTERS_MAX)
+    if len(predicate) != 1 or len(predicate.filters[0]) != 1:
+        raise InvalidPredicate(
+            f"{text}: an advertisement is a list of single constraints; write AND as two of them"
+        )
+    return predicate.filters[0].constraints[0]

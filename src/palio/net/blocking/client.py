@@ -9,12 +9,14 @@ from collections.abc import Iterable
 from datetime import datetime
 from types import TracebackType
 from typing import Self
+from weakref import WeakValueDictionary
 
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Constraint, Predicate
+from palio.net.blocking.loop_thread import LoopThread
 from palio.net.blocking.operator_requests import BlockingOperatorRequests
 from palio.net.blocking.subscription import BlockingPatternSubscription, BlockingSubscription
-from palio.net.client.client import CREDIT
+from palio.net.client.client import CREDIT, Client
 from palio.net.client.publishing import Attributes, Outgoing
 from palio.net.client.subscription import PatternSubscription, Subscription
 from palio.routing.patterns.pattern import Pattern
@@ -22,6 +24,10 @@ from palio.routing.patterns.pattern import Pattern
 
 class BlockingClient(BlockingOperatorRequests):
     """A client of one broker. `connect` makes it; `Client` documents the methods in full."""
+
+    def __init__(self, client: Client, loop: LoopThread) -> None:
+        super().__init__(client, loop)
+        self._subscriptions: WeakValueDictionary[int, BlockingSubscription] = WeakValueDictionary()
 
     @property
     def name(self) -> str:
@@ -109,7 +115,21 @@ class BlockingClient(BlockingOperatorRequests):
                 predicate, durable=durable, since=since, group=group, credit=credit, full=full
             ).__aenter__()
 
-        return BlockingSubscription(self._loop.call(begin()), self._loop, timeout)
+        source = self._loop.call(begin())
+        subscription = BlockingSubscription(source, self._loop, timeout)
+        self._subscriptions[id(source)] = subscription  # which keeps its source
+        return subscription
+
+    def unsubscribe_covered(
+        self, predicate: str | Predicate, *, forget: bool = False
+    ) -> list[BlockingSubscription]:
+        """End all subscriptions of this client that a predicate covers. Returns those.
+
+        A durable one continues at the broker and keeps messages, unless `forget`.
+        """
+        ended = self._loop.call(self._client.unsubscribe_covered(predicate, forget=forget))
+        known = (self._subscriptions.get(id(source)) for source in ended)
+        return [subscription for subscription in known if subscription is not None]
 
     def watch(
         self, pattern: str | Pattern, *, credit: int = CREDIT, timeout: float | None = None
@@ -128,6 +148,10 @@ class BlockingClient(BlockingOperatorRequests):
     def unadvertise(self, id: int) -> None:
         """Withdraw an advertisement."""
         self._loop.call(self._client.unadvertise(id))
+
+    def unadvertise_covered(self, *constraints: str | Constraint | Advertisement) -> list[int]:
+        """Withdraw all advertisements of this client that this one covers. Returns their ids."""
+        return self._loop.call(self._client.unadvertise_covered(*constraints))
 
     def forget_durable(self, durable: str, group: str | None = None) -> None:
         """End a durable subscription of this client's identity for good, with its queue; each group of

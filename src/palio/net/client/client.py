@@ -11,15 +11,18 @@ itself: it sends unacknowledged messages again, and its subscriptions continue.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterable, Coroutine, Generator, Iterable
 from datetime import datetime
 from math import inf
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
-from palio.errors import InvalidValue, Unreachable
-from palio.model.advertisement import Advertisement
+from palio.errors import InvalidPredicate, InvalidValue, Unreachable
+from palio.model.advertisement import Advertisement, parse_advertisement
+from palio.model.covering import as_predicate, covers
 from palio.model.predicate import Constraint, Predicate
 from palio.net.client.connection import Connection
 from palio.net.client.notes import microseconds
@@ -52,6 +55,7 @@ class Client(OperatorRequests):
             connection.acknowledgements,
             connection.status,
         )
+        self._subscriptions: WeakValueDictionary[int, Subscription] = WeakValueDictionary()
         self._wait = wait
         self._is_open = False
 
@@ -196,7 +200,7 @@ class Client(OperatorRequests):
         if since is not None and durable is None:
             raise InvalidValue("`since` needs a durable subscription: give it a name, durable=...")
         text = str(predicate)
-        return Subscription(
+        subscription = Subscription(
             self._connection.feeds,
             f"subscription {durable or text!r}",
             predicate=text,
@@ -206,6 +210,28 @@ class Client(OperatorRequests):
             credit=credit,
             full=full or "",
         )
+        self._subscriptions[id(subscription)] = subscription
+        return subscription
+
+    async def unsubscribe_covered(
+        self, predicate: str | Predicate, *, forget: bool = False
+    ) -> list[Subscription]:
+        """End all subscriptions of this client that a predicate covers. Returns those, oldest first.
+
+        Each ends as by its `close`: a durable one continues at the broker and keeps messages,
+        unless `forget`. Subscriptions of other clients, and watches, are not touched, nor is one of
+        which it is not sure that it is covered.
+        """
+        self._status.check()
+        wide = as_predicate(predicate)
+        ended = [one for one in list(self._subscriptions.values()) if one.is_covered_by(wide)]
+        outcomes = await asyncio.gather(
+            *(one.close(forget) for one in ended), return_exceptions=True
+        )
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return ended
 
     def watch(self, pattern: str | Pattern, *, credit: int = CREDIT) -> PatternSubscription:
         """Compounds of a pattern (`[x = 1] then [x = 2]`, ...): lists of notes without a body."""
@@ -221,10 +247,7 @@ class Client(OperatorRequests):
         Constraints on one name are alternatives; what they do not allow must not be published.
         """
         self._status.check()
-        texts: list[str] = []
-        for each in constraints:
-            texts += map(str, each) if isinstance(each, Advertisement) else [str(each)]
-        id = self._session.requests.advertise(tuple(texts))
+        id = self._session.requests.advertise(_texts(constraints))
         await self._connection.answers.wait_for(id)
         return id
 
@@ -233,6 +256,20 @@ class Client(OperatorRequests):
         self._status.check()
         if self._session.requests.unadvertise(id):
             await self._connection.answers.wait_for(id)
+
+    async def unadvertise_covered(
+        self, *constraints: str | Constraint | Advertisement
+    ) -> list[int]:
+        """Withdraw all advertisements of this client that this one covers. Returns their ids."""
+        self._status.check()
+        wide = parse_advertisement(_texts(constraints))
+        covered = [
+            id
+            for id, texts in self._session.requests.advertised.items()
+            if _is_covered(texts, wide)
+        ]
+        await asyncio.gather(*map(self.unadvertise, covered))
+        return covered
 
     async def forget_durable(self, durable: str, group: str | None = None) -> None:
         """End a durable subscription of this client's identity for good, with its queue; each group of
@@ -246,3 +283,18 @@ class Client(OperatorRequests):
 
     def __repr__(self) -> str:
         return f"<client {self.name} of {self._status.address}>"
+
+
+def _texts(constraints: Iterable[str | Constraint | Advertisement]) -> tuple[str, ...]:
+    """The constraints of an advertisement as SQL."""
+    texts: list[str] = []
+    for each in constraints:
+        texts += map(str, each) if isinstance(each, Advertisement) else [str(each)]
+    return tuple(texts)
+
+
+def _is_covered(texts: tuple[str, ...], wide: Advertisement) -> bool:
+    try:
+        return covers(wide, parse_advertisement(texts))
+    except InvalidPredicate:  # the broker is about to refuse it
+        return False

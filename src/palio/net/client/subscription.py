@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from palio.errors import RefusedByBroker, SubscriptionEnded
+from palio.errors import InvalidPredicate, RefusedByBroker, SubscriptionEnded
+from palio.model.covering import covers
+from palio.model.predicate import Predicate
 from palio.net.client.feeds import Feeds
 from palio.net.client.inbox import InboxClosed
 from palio.net.client.notes import ReceivedMessage
@@ -181,6 +183,21 @@ class _NoteIterator(Generic[Out]):
 
 class Subscription(_NoteIterator[Note]):
     """Notes of the messages that a predicate selects."""
+
+    def __init__(self, feeds: Feeds, what: str, **request: Any) -> None:
+        super().__init__(feeds, what, **request)
+        self.predicate: str = request["predicate"]
+        self.durable: str = request["durable"]
+        """The name of a durable subscription; empty for a live one."""
+
+    def is_covered_by(self, predicate: Predicate) -> bool:
+        """Does it stand, and does the predicate select whatever it selects? No: it is not sure."""
+        if self._is_closed or not self._feeds.is_open(self._id):
+            return False
+        try:
+            return covers(predicate, self.predicate)
+        except InvalidPredicate:  # the broker refuses it, or it is too large to decide
+            return False
 
     def _pop(self) -> Note:
         note = Note(self, *self._inbox.items.popleft())

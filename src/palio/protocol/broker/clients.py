@@ -14,10 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from palio.errors import InvalidFile, InvalidPredicate, PalioError
-from palio.model.advertisement import Advertisement
-from palio.model.language import parse
-from palio.model.predicate import Constraint
+from palio.errors import InvalidFile, PalioError
+from palio.model.advertisement import Advertisement, parse_advertisement
 from palio.protocol.broker.access import Access, Identity
 from palio.protocol.broker.effects import BackgroundJob, Output
 from palio.protocol.broker.interests import Interests
@@ -233,7 +231,7 @@ class Clients:
         advertiser = Advertiser(link.number)
         if isinstance(request, AdvertiseRequest):
             self._check_size(own, request)
-            job = BackgroundJob(lambda: Advertisement(tuple(map(_single, request.constraints))))
+            job = BackgroundJob(lambda: parse_advertisement(request.constraints))
             if len(request.constraints) <= _FEW_CONSTRAINTS:
                 job.run()
             else:
@@ -257,12 +255,3 @@ class Clients:
             reason = f"the advertisement has {count:,} constraints; this broker takes {bounds.filters_max:,}"
             raise RequestRefused(RefusalCode.LIMIT, reason)
         bounds.check_text("".join(request.constraints), "the advertisement")
-
-
-def _single(text: str) -> Constraint:
-    predicate = parse(text, limit=64)
-    if len(predicate) != 1 or len(predicate.filters[0]) != 1:
-        raise InvalidPredicate(
-            f"{text}: an advertisement is a list of single constraints; write AND as two of them"
-        )
-    return predicate.filters[0].constraints[0]

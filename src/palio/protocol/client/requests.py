@@ -6,7 +6,7 @@ is repeated on each connection until it is withdrawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from palio.protocol.client.events import SessionEvent
@@ -44,6 +44,11 @@ class SessionRequests:
             return False
         self._send(id, control.UnadvertiseRequest(id))
         return True
+
+    @property
+    def advertised(self) -> Mapping[int, tuple[str, ...]]:
+        """The advertisements that stand, by their ids."""
+        return {id: advertise.constraints for id, advertise in self._advertised.items()}
 
     def quench(self, on: bool) -> int:
         """Turn quenching on or off; Done answers."""
