@@ -26,11 +26,22 @@ def bench_forward(
     rounds: Annotated[int, typer.Option(help="Pre-processing rounds of counting.")] = 0,
     messages: Annotated[int, typer.Option(help="How many messages.")] = 1000,
     repeats: Annotated[int, typer.Option(help="How often each engine is timed.")] = 5,
+    uneven: Annotated[
+        bool,
+        typer.Option("--uneven", help="Filters of an interface uniform in [1, fh), as in 2003."),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Constraints on numbers ask for the type too.")
+    ] = False,
+    large: Annotated[
+        bool, typer.Option("--large-dictionary", help="Sample names and strings of 100,000 words.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Time engines side by side on a workload of the papers."""
     from palio.lab.bench import forward as lab_bench
     from palio.lab.bench.harness import report
+    from palio.lab.data.workloads import DrawOptions
 
     if interfaces != "all" and not interfaces.isdigit():
         raise PalioError(f"--interfaces takes a number or all, got {interfaces!r}")
@@ -44,6 +55,7 @@ def bench_forward(
         rounds=rounds,
         messages=messages,
         repeats=repeats,
+        options=DrawOptions(uneven=uneven, strict=strict, large=large),
     )
     report(run, lab_bench.show, as_json=as_json)
 

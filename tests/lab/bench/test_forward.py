@@ -37,6 +37,15 @@ def test_all_engines_find_the_same_matches() -> None:
     assert results[0].matches_per_message > 0
 
 
+def test_options_of_the_workload() -> None:
+    command = "bench forward --filters 400 --interfaces 20 --messages 20 --repeats 1 --json".split()
+    run = CliRunner().invoke(app, [*command, "--uneven", "--strict", "--large-dictionary"])
+    (row,) = [json.loads(line) for line in run.stdout.splitlines()]
+    assert row["interfaces"] == 20
+    assert row["filters"] != 400
+    assert row["constraints"] > 6 * row["filters"]  # 5 of a filter, and the types of half of them
+
+
 def test_a_run_that_makes_no_sense() -> None:
     with pytest.raises(InvalidValue, match="no workload 'x'; there are sigcomm03"):
         list(forward.run("x", 10, "all", ["pivot"]))

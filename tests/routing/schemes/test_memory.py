@@ -119,6 +119,41 @@ def test_totals_are_sums_and_advantage_saves(family: str) -> None:
             assert measured.constraints == without.constraints
 
 
+@each_family
+def test_alpha_of_the_formulas(family: str) -> None:
+    """2006, 3.2 and 3.3: alpha(r / Delta), the advantage of r predicates in Delta disjunctions."""
+    net = FAMILIES[family]
+    count, degree = len(net), max(len(net.neighbours(x)) for x in net.nodes)
+    nested = {x: f"x > {i}" for i, x in enumerate(net.nodes)}  # of any run one stays
+    for name in ("PSF", "iPS", "PIF", "DRP"):
+        without = scheme(name, net, apart(net)).memory()
+        assert without.alpha == 1.0
+        assert without.advantage_formula_bits == without.formula_bits
+        measured = scheme(name, net, nested).memory()
+        assert measured.alpha == pytest.approx(min(degree, count) / count)
+        if measured.formula_bits is None:
+            assert measured.advantage_formula_bits is None
+            continue
+        predicates = {
+            "PSF": measured.formula_bits - count * log2(count),
+            "iPS": measured.formula_bits,
+            "PIF": count * count * 79,
+            "DRP": 0,
+        }[name]
+        saved = measured.formula_bits - (measured.advantage_formula_bits or 0)
+        assert saved == pytest.approx((1 - measured.alpha) * predicates)
+
+
+def test_the_advantage_is_that_of_a_reduction() -> None:
+    net = generators.star(5)
+    wanted = {1: "x > 1", 2: "x > 2", 3: "x > 3", 4: "x > 0 AND y = 1"}
+    disjunctions = scheme("PIF", net, wanted).memory()
+    assert disjunctions.alpha == 1.0  # four receivers in four disjunctions
+    line = scheme("PIF", generators.line(5), wanted).memory()  # 1 or 2, and 3 or 4
+    assert line.alpha == pytest.approx(4 / 5)
+    assert scheme("PIF", net, {}).memory().alpha == 1.0
+
+
 def test_few_senders_and_receivers() -> None:
     """A line of four, 1 sends and 4 receives: three entries, nothing else."""
     net = generators.line(4)

@@ -100,10 +100,11 @@ def run(
     messages: int = 1000,
     repeats: int = 5,
     seed: int = 1,
+    options: workloads.DrawOptions = workloads.PLAIN,
     progress: Progress = silent,
 ) -> Iterator[ForwardResult]:
     """Build each engine, then time them in turns."""
-    draw = workloads.generator(workload)
+    draw = workloads.generator(workload, options)
     unknown = [name for name in engines if name not in ENGINES]
     if unknown:
         raise InvalidValue(f"no engine {unknown[0]!r}; there are {', '.join(ENGINES)}")

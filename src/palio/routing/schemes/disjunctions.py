@@ -58,6 +58,20 @@ class Disjunctions:
             )
         return known
 
+    def advantage(self, count: int) -> float:
+        """Alpha of all receivers' predicates in this many disjunctions: their bits over the sum of
+        the bits of their parts. Runs of neighbours by number, of about equal length, are combined."""
+        nodes = list(members(self.receivers))
+        count = min(count, len(nodes))
+        masks = [
+            sum(
+                1 << node for node in nodes[i * len(nodes) // count : (i + 1) * len(nodes) // count]
+            )
+            for i in range(count)
+        ]
+        parts = sum(self.amount(1 << node).predicate_bits for node in nodes)
+        return sum(self.amount(mask).predicate_bits for mask in masks) / parts if parts else 1.0
+
     def _kept(self, mask: int) -> list[int]:
         """The filters of these receivers that no other one of them covers."""
         chosen = [i for node in members(mask & self.receivers) for i in self._of_node[node]]

@@ -77,5 +77,6 @@ class DRP(Scheme):
                 nodes[u] += pred
         return nodes
 
-    def formula_bits(self) -> float:
+    def formula_bits(self, alpha: float = 1.0) -> float:
+        """DRP combines no predicates, so there is no advantage."""
         return drp_bits(len(self.net), len(self.senders), len(self.predicates), self.predicate_bits)

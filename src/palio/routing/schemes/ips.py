@@ -114,8 +114,8 @@ class IPS(Scheme):
             nodes[self.net.nodes[u]] = replace(kept, entries=len(found), identifier_bits=bits)
         return nodes
 
-    def formula_bits(self) -> float | None:
+    def formula_bits(self, alpha: float = 1.0) -> float | None:
         """The paper has a formula for trees only."""
         if len(self.net.edges) != len(self.net) - 1:
             return None
-        return ips_tree_bits(len(self.net), len(self.predicates), self.predicate_bits)
+        return ips_tree_bits(len(self.net), len(self.predicates), self.predicate_bits, alpha)

@@ -54,10 +54,21 @@ class Memory:
     nodes: Mapping[Node, Amount]
     formula_bits: float | None
     """The paper's formula for this scheme and network, with alpha = 1; if it has one."""
+    alpha: float
+    """The disjunction advantage of r predicates in Delta disjunctions (2006, 3.2)."""
+    advantage_formula_bits: float | None
+    """The formula with this alpha."""
 
     @classmethod
-    def of(cls, nodes: Mapping[Node, Amount], formula_bits: float | None) -> Memory:
-        return cls(sum(nodes.values(), Amount()), nodes, formula_bits)
+    def of(
+        cls,
+        nodes: Mapping[Node, Amount],
+        formula_bits: float | None,
+        alpha: float,
+        advantage_formula_bits: float | None,
+    ) -> Memory:
+        total = sum(nodes.values(), Amount())
+        return cls(total, nodes, formula_bits, alpha, advantage_formula_bits)
 
     @property
     def entries(self) -> int:
@@ -95,16 +106,26 @@ def _constraint_bits(constraint: Constraint) -> int:
     return 8 * len(constraint.name.encode()) + _OPERATOR_BITS + _TYPE_BITS + operands
 
 
-def psf_bits(nodes: int, senders: int, hops: Iterable[int], predicate_bits: float) -> float:
-    """s log n + M_p * sum of dist(v, x) over senders and receivers, in hops (2006, 3.1)."""
-    return senders * log2(nodes) + predicate_bits * sum(hops)
+def psf_bits(
+    nodes: int, senders: int, hops: Iterable[int], predicate_bits: float, alpha: float = 1.0
+) -> float:
+    """s log n + M_p * sum of dist(v, x) over senders and receivers, in hops (2006, 3.1).
+
+    The paper has it with alpha = 1; with another alpha the predicates take so much less.
+    """
+    return senders * log2(nodes) + predicate_bits * alpha * sum(hops)
 
 
 def psf_average_bits(
-    nodes: int, senders: int, receivers: int, predicate_bits: float, distance: float
+    nodes: int,
+    senders: int,
+    receivers: int,
+    predicate_bits: float,
+    distance: float,
+    alpha: float = 1.0,
 ) -> float:
-    """s log n + s r M_p d, with d the average distance (2006, 3.1)."""
-    return senders * log2(nodes) + senders * receivers * predicate_bits * distance
+    """s log n + s r M_p d, with d the average distance (2006, 3.1); alpha as in `psf_bits`."""
+    return senders * log2(nodes) + senders * receivers * predicate_bits * distance * alpha
 
 
 def ips_tree_bits(nodes: int, receivers: int, predicate_bits: float, alpha: float = 1.0) -> float:

@@ -70,11 +70,12 @@ class PIF(Scheme):
                 nodes[self.net.nodes[tree.parents[x]]] += child
         return nodes
 
-    def formula_bits(self) -> float:
+    def formula_bits(self, alpha: float = 1.0) -> float:
         return pif_bits(
             len(self.net),
             len(self.senders),
             len(self.predicates),
             self.degree_max,
             self.predicate_bits,
+            alpha,
         )

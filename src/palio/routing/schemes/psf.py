@@ -60,14 +60,14 @@ class PSF(Scheme):
                     nodes[self.net.nodes[tree.parents[x]]] += self._disjunctions.amount(mask)
         return nodes
 
-    def formula_bits(self) -> float:
+    def formula_bits(self, alpha: float = 1.0) -> float:
         receivers = self._disjunctions.receivers
         hops = (
             (tree.masks[x] & receivers).bit_count()  # each receiver once for each link before it
             for tree in self.net.trees(self.senders)
             for x in tree.order[1:]
         )
-        return psf_bits(len(self.net), len(self.senders), hops, self.predicate_bits)
+        return psf_bits(len(self.net), len(self.senders), hops, self.predicate_bits, alpha)
 
     def _behind(self, mask: int) -> int:
         return mask & self._disjunctions.receivers

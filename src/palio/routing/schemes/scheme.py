@@ -82,8 +82,8 @@ class Scheme(ABC):
         """What the three functions of each processor store, without the sender's own identifier."""
 
     @abstractmethod
-    def formula_bits(self) -> float | None:
-        """What the paper says that the whole scheme stores, without disjunction advantage."""
+    def formula_bits(self, alpha: float = 1.0) -> float | None:
+        """What the paper says that the whole scheme stores, by default without advantage."""
 
     def deliver(self, source: Node, message: Message | Mapping[str, object]) -> Delivery:
         """The delivery tree of a message: all packets that it causes."""
@@ -114,7 +114,8 @@ class Scheme(ABC):
             x: stored.get(x, Amount()) + (name if x in self._sending else Amount())
             for x in self.net.nodes
         }
-        return Memory.of(nodes, self.formula_bits())
+        alpha = self._disjunctions.advantage(self.degree_max)
+        return Memory.of(nodes, self.formula_bits(), alpha, self.formula_bits(alpha))
 
     @cached_property
     def interests(self) -> Hops:

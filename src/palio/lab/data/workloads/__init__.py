@@ -12,11 +12,14 @@ the names of the command line; all of them take (filters, interfaces, messages, 
 holds those that can be drawn in parts, on several machines.
 """
 
+from functools import partial
+
 from palio.errors import InvalidValue
 from palio.lab.data.workloads.alerts import flights
 from palio.lab.data.workloads.paper_2001 import tr2001
 from palio.lab.data.workloads.paper_2003 import sigcomm03
 from palio.lab.data.workloads.paper_2006 import disjunction_2006, tr2006
+from palio.lab.data.workloads.recipe import PLAIN, DrawOptions
 from palio.lab.data.workloads.tables import fields, texts
 from palio.lab.data.workloads.workload import (
     Generator,
@@ -45,11 +48,20 @@ PARTS: dict[str, PartGenerator] = {
 }
 
 
-def generator(name: str) -> Generator:
-    """The workload of this name on the command line."""
+WITH_OPTIONS = {"sigcomm03": sigcomm03, "tr2001": tr2001}
+
+
+def generator(name: str, options: DrawOptions = PLAIN) -> Generator:
+    """The workload of this name on the command line; only those of the papers have options."""
     if name not in WORKLOADS:
         raise InvalidValue(f"no workload {name!r}; there are {', '.join(WORKLOADS)}")
-    return WORKLOADS[name]
+    if options == PLAIN:
+        return WORKLOADS[name]
+    if name not in WITH_OPTIONS:
+        raise InvalidValue(
+            f"the workload {name!r} takes no options; {' and '.join(WITH_OPTIONS)} do"
+        )
+    return partial(WITH_OPTIONS[name], options=options)
 
 
 def part_generator(name: str) -> PartGenerator:
@@ -63,7 +75,10 @@ def part_generator(name: str) -> PartGenerator:
 
 __all__ = [
     "PARTS",
+    "PLAIN",
+    "WITH_OPTIONS",
     "WORKLOADS",
+    "DrawOptions",
     "Generator",
     "Interfaces",
     "PartGenerator",

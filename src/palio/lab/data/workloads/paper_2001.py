@@ -14,6 +14,8 @@ filter, and in a message ("uniquely identified by a name", section 2) it is draw
 from __future__ import annotations
 
 from palio.lab.data.workloads.recipe import (
+    PLAIN,
+    DrawOptions,
     Recipe,
     ValueKind,
     dictionary_words,
@@ -41,15 +43,16 @@ def tr2001(
     integers: int = 100,
     seed: int = 1,
     part: int = 0,
+    options: DrawOptions = PLAIN,
 ) -> Workload:
     """Draw the 2001 workload; `attributes`, `strings` and `integers` are its A, SV and IV.
 
     `interfaces` is a number, or None or "all" for one interface per filter (I = F). Filter f of F
     goes to interface f * I // F, so that the interfaces get runs of equal length.
     """
-    words = linear(dictionary_words(strings, seed, part=1))
+    words = linear(dictionary_words(strings, seed, part=1, options=options))
     recipe = Recipe(
-        names=uniform(dictionary_words(attributes, seed)),
+        names=uniform(dictionary_words(attributes, seed, options=options)),
         kinds=(
             ValueKind(Type.STRING, weighted(OPS), words),
             ValueKind(Type.INT, weighted(OPS), linear([str(i) for i in range(integers)])),
@@ -61,8 +64,8 @@ def tr2001(
     )
     return Workload(
         "tr2001",
-        draw_constraints(recipe, filters, interfaces, seed, part),
+        draw_constraints(recipe, filters, interfaces, seed, part, options),
         draw_messages(recipe, messages, seed, part),
         f"drawn as in the 2001 paper, 4.1, with A = {attributes:,}, SV = {strings:,} and "
-        f"IV = {integers:,}; words of palio's own dictionary; seed {seed}",
+        f"IV = {integers:,}; {options}; seed {seed}",
     )

@@ -8,12 +8,15 @@ Where the paper is silent: the exponent of Zipf's law is 1; the integers are 0 t
 values are two samples of the dictionary; a name may repeat within a filter (each constraint is
 drawn by itself), and in a message a repeated name is drawn again, since the number of attributes
 is stated as uniform. The paper draws the filters of an interface uniform in [1, fh); here they
-are dealt evenly, so that the number of filters is exactly what was asked for.
+are dealt evenly, so that the number of filters is exactly what was asked for, unless
+`DrawOptions.uneven` is set.
 """
 
 from __future__ import annotations
 
 from palio.lab.data.workloads.recipe import (
+    PLAIN,
+    DrawOptions,
     Recipe,
     ValueKind,
     dictionary_words,
@@ -49,18 +52,18 @@ def sigcomm03(
     *,
     seed: int = 1,
     part: int = 0,
+    options: DrawOptions = PLAIN,
 ) -> Workload:
     """Draw the 2003 workload.
 
     `interfaces` is a number, or None or "all" for one interface per filter. Filter f of F goes to
     interface f * I // F: each gets a run of neighbours, and their numbers differ by one at most.
     """
+    words = uniform(dictionary_words(WORDS, seed, part=1, options=options))
     recipe = Recipe(
-        names=zipf(dictionary_words(NAMES, seed)),
+        names=zipf(dictionary_words(NAMES, seed, options=options)),
         kinds=(
-            ValueKind(
-                Type.STRING, weighted(STRING_OPS), uniform(dictionary_words(WORDS, seed, part=1))
-            ),
+            ValueKind(Type.STRING, weighted(STRING_OPS), words),
             ValueKind(Type.INT, weighted(INT_OPS), uniform([str(i) for i in range(INTEGERS)])),
         ),
         kind_shares=tuple(TYPE_SHARES.values()),
@@ -69,7 +72,7 @@ def sigcomm03(
     )
     return Workload(
         "sigcomm03",
-        draw_constraints(recipe, filters, interfaces, seed, part),
+        draw_constraints(recipe, filters, interfaces, seed, part, options),
         draw_messages(recipe, messages, seed, part),
-        f"drawn as in the 2003 paper, 5.1; words of palio's own dictionary; seed {seed}",
+        f"drawn as in the 2003 paper, 5.1; {options}; seed {seed}",
     )

@@ -10,7 +10,8 @@ filter has and how many attributes a message. Every draw is a column of codes:
 
 Always: the predicates, the messages and the words come from streams of their own, so that the
 messages stay the same when the number of filters changes. Another `part` is another draw over the
-same words, so that parts can be drawn on different machines.
+same words, so that parts can be drawn on different machines. `DrawOptions` change what is drawn; the
+defaults are what experiments and their claims rest on.
 """
 
 from __future__ import annotations
@@ -26,15 +27,45 @@ import pyarrow.compute as pc
 
 from palio.errors import InvalidValue
 from palio.lab.data.english_words import DICTIONARY
+from palio.lab.data.generated_words import large_dictionary
 from palio.lab.data.workloads.workload import CONSTRAINTS, SPARSE_MESSAGES, Interfaces
 from palio.model.predicate import Op
-from palio.model.values import Type
+from palio.model.values import NUMBERS, Type
 
 Codes = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]
 Item = TypeVar("Item", int, str, Op)
 
-_WORDS, _FILTERS, _MESSAGES = range(3)
+_WORDS, _FILTERS, _MESSAGES, _INTERFACES = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawOptions:
+    """How a paper's workload is drawn where its text leaves room, or we differ from it."""
+
+    uneven: bool = False
+    """An interface has a number of filters that is uniform in [1, fh), with fh = 2 F / I, as printed
+    in 2003, 5.1: F filters on average. By default they are dealt evenly, and there are F."""
+    strict: bool = False
+    """Types are strict (2000, 3.1): a constraint on a number asks for its type too."""
+    large: bool = False
+    """Names and strings are sampled from 100,000 words, not from palio's 3,299."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return large_dictionary() if self.large else DICTIONARY
+
+    def __str__(self) -> str:
+        texts = {
+            "filters of an interface uniform in [1, fh)": self.uneven,
+            "strict types": self.strict,
+            "words of a generated dictionary": self.large,
+            "words of palio's own dictionary": not self.large,
+        }
+        return "; ".join(text for text, chosen in texts.items() if chosen)
+
+
+PLAIN = DrawOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +134,36 @@ class Recipe:
         return weighted(shares).draw(rng, len(names))
 
 
-def dictionary_words(count: int, seed: int, part: int = 0) -> tuple[str, ...]:
+def dictionary_words(
+    count: int, seed: int, part: int = 0, options: DrawOptions = PLAIN
+) -> tuple[str, ...]:
     """Random words out of the dictionary, without repeats. Another part is another sample."""
-    if not 1 <= count <= len(DICTIONARY):
-        raise InvalidValue(f"the dictionary gives 1 to {len(DICTIONARY):,} words, not {count:,}")
-    order = np.random.default_rng([seed, _WORDS, part]).permutation(len(DICTIONARY))
-    return tuple(DICTIONARY[place] for place in order[:count].tolist())
+    words = options.words
+    if not 1 <= count <= len(words):
+        raise InvalidValue(f"the dictionary gives 1 to {len(words):,} words, not {count:,}")
+    order = np.random.default_rng([seed, _WORDS, part]).permutation(len(words))
+    return tuple(words[place] for place in order[:count].tolist())
 
 
 # ---- predicates
 
 
 def draw_constraints(
-    recipe: Recipe, filters: int, interfaces: Interfaces, seed: int, part: int = 0
+    recipe: Recipe,
+    filters: int,
+    interfaces: Interfaces,
+    seed: int,
+    part: int = 0,
+    options: DrawOptions = PLAIN,
 ) -> pa.Table:
     """The constraint table of this many filters. A name may repeat within a filter."""
     rng = np.random.default_rng([seed, _FILTERS, part])
     count = interface_count(filters, interfaces)
+    if options.uneven:
+        owners = _uneven(filters, count, np.random.default_rng([seed, _INTERFACES, part]))
+        filters = len(owners)
+    else:
+        owners = deal(np.arange(filters), filters, count)
     sizes = np.array(recipe.constraints.items)[recipe.constraints.draw(rng, filters)]
     numbers = np.repeat(np.arange(filters), sizes)
     names = recipe.names.draw(rng, len(numbers))
@@ -132,19 +176,48 @@ def draw_constraints(
         places = np.flatnonzero(kinds == number)
         ops[places] = op_codes[number][kind.ops.draw(rng, len(places))]
         values[places] = value_codes[number][kind.values.draw(rng, len(places))]
+    if options.strict:
+        rows, is_type = _with_types(recipe, numbers, names, kinds)
+        numbers, names, kinds = numbers[rows], names[rows], kinds[rows]
+        ops = np.where(is_type, np.int32(len(op_texts)), ops[rows])
+        op_texts.append(Op.ANY.value)
+        drawn = pa.array(values[rows], mask=is_type)
+    else:
+        drawn = pa.array(values)
     return pa.Table.from_arrays(
         [
-            pa.DictionaryArray.from_arrays(
-                pa.array(deal(numbers, filters, count)), interface_names(count)
-            ),
+            pa.DictionaryArray.from_arrays(pa.array(owners[numbers]), interface_names(count)),
             pa.array(numbers),
             _encoded(names, recipe.names.items),
             _encoded(ops, op_texts),
             _encoded(kinds, [kind.type.value for kind in recipe.kinds]),
-            _encoded(values, value_texts),
+            pa.DictionaryArray.from_arrays(drawn, pa.array(value_texts, pa.string())),
         ],
         schema=CONSTRAINTS,
     )
+
+
+def _uneven(filters: int, interfaces: int, rng: np.random.Generator) -> Codes:
+    """The interface of each filter: as many as are drawn for it, `filters` in all on average."""
+    counts = rng.integers(1, max(2, round(2 * filters / interfaces)), interfaces)
+    return np.repeat(np.arange(interfaces, dtype=np.int32), counts)
+
+
+def _with_types(
+    recipe: Recipe, numbers: Numbers, names: Codes, kinds: Codes
+) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    """Which constraint each row is made of, and which rows ask only for its type.
+
+    A filter asks once for the type of a name, in the row before its first number.
+    """
+    numeric = np.array([kind.type in NUMBERS for kind in recipe.kinds])
+    places = np.flatnonzero(numeric[kinds])
+    keys = (numbers[places] * len(recipe.names.items) + names[places]) * len(recipe.kinds)
+    _, first = np.unique(keys + kinds[places], return_index=True)
+    rows = np.concatenate((places[first], np.arange(len(numbers))))
+    is_type = np.arange(len(rows)) < len(first)
+    order = np.argsort(rows, kind="stable")  # the row of a type stands before its constraint
+    return rows[order], is_type[order]
 
 
 def interface_count(filters: int, interfaces: Interfaces) -> int:

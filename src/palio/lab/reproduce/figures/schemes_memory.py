@@ -59,6 +59,8 @@ def run(values: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
                 "constraints": memory.constraints,
                 "entries": memory.entries,
                 "formula_bits": memory.formula_bits,  # None: the paper has none
+                "alpha": memory.alpha,
+                "advantage_formula_bits": memory.advantage_formula_bits,
             }
         )
     return rows
