@@ -39,12 +39,12 @@ def _followers() -> dict[str, str]:
         padded = f"  {word}{_END}"
         for i in range(2, len(padded)):
             found[padded[i - 2 : i]].append(padded[i])
-    return {pair: "".join(letters) for pair, letters in found.items()}
+    return {pair: "".join(characters) for pair, characters in found.items()}
 
 
 def _spell(followers: dict[str, str], rng: Random) -> str:
     word = "  "
     while word[-1] != _END and len(word) <= _LENGTH_MAX + 2:
-        letters = followers[word[-2:]]
-        word += letters[int(rng.random() * len(letters))]
+        choices = followers[word[-2:]]
+        word += choices[int(rng.random() * len(choices))]
     return word.strip().rstrip(_END)
