@@ -45,6 +45,7 @@ from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.broker.text_budget import TextBudget
 from palio.protocol.broker.waiting import Overflow, WaitingMessages
 from palio.protocol.durability.message_store import MessageStore
+from palio.protocol.durability.outgoing import Outgoing
 from palio.protocol.durability.storage import DamagedStore, Store
 from palio.protocol.interfaces import RemoteBroker, kind_of
 from palio.protocol.policies.link_state import LinkStateDatabase
@@ -89,6 +90,15 @@ class Parts:
             )
             for one in found
         }
+
+    def answer(self, ready: Outgoing) -> None:
+        """Tell clients and operators what is committed now."""
+        for name in ready.created:
+            self.subscriptions.created(name)
+        for ended in ready.ended:
+            self.subscriptions.ended(ended)
+        for act in ready.acts:
+            self.operations.acted(act)
 
     @property
     def deadlines_us(self) -> list[int]:

@@ -28,7 +28,7 @@ from palio.protocol.broker.effects import BackgroundJob, Effects
 from palio.protocol.broker.failure import BrokerFailed
 from palio.protocol.broker.handshakes import Handshakes
 from palio.protocol.broker.link_guard import LinkGuard
-from palio.protocol.broker.links import Link, close_code
+from palio.protocol.broker.links import Link, close_code, wrong_frame
 from palio.protocol.broker.router_news import send_news
 from palio.protocol.broker.scheduler import Item, Slices, TurnScheduler
 from palio.protocol.broker.settings import Settings
@@ -235,12 +235,7 @@ class Broker:
         ready = parts.messages.take(now_us)
         if ready.published or ready.acks or ready.carries or ready.deliveries:
             parts.carrying.send(ready, now_us)
-        for name in ready.created:
-            parts.subscriptions.created(name)
-        for ended in ready.ended:
-            parts.subscriptions.ended(ended)
-        for act in ready.acts:
-            parts.operations.acted(act)
+        parts.answer(ready)
         if ready.has_room:
             parts.data_path.store_held()
         self._settle()
@@ -380,11 +375,7 @@ class Broker:
             parts.neighbours.links.received(link, 1)
             parts.carrying.receive(link.neighbour, item, self.now_us)
         else:
-            who, sent = (
-                ("a broker", "FORWARD or CARRY") if link.neighbour else ("a client", "PUBLISH")
-            )
-            kind = type(item.header).__name__
-            raise BrokenFrame(f"{who} sends {sent} frames, and this one has a {kind}")
+            raise wrong_frame(link, item.header)
 
     def _take_control(self, link: Link, message: ControlMessage) -> Slices | None:
         if isinstance(message, Ping):

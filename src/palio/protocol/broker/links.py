@@ -12,7 +12,7 @@ from palio.errors import PalioError
 from palio.protocol.broker.access import Forbidden, Identity
 from palio.protocol.broker.effects import Close
 from palio.protocol.wire.control import CloseCode
-from palio.protocol.wire.frames import BEFORE_HELLO, FrameReader
+from palio.protocol.wire.frames import BEFORE_HELLO, BrokenFrame, FrameReader
 from palio.protocol.wire.handshake import Answering, Dialling, Unwelcome
 
 
@@ -100,3 +100,9 @@ class Links:
             return False
         del self.publishers[link.publisher]
         return True
+
+
+def wrong_frame(link: Link, header: object) -> BrokenFrame:
+    """The error for a message frame of a kind that this end does not send."""
+    who, sent = ("a broker", "FORWARD or CARRY") if link.neighbour else ("a client", "PUBLISH")
+    return BrokenFrame(f"{who} sends {sent} frames, and this one has a {type(header).__name__}")
