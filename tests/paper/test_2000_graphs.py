@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.routing.test_graph_routing import Graph
+from tests.routing.test_overlay_graphs import Graph
 
 from palio.model.language import parse
 

@@ -16,8 +16,8 @@ depends only on the calls, their arguments and the store, so the simulator can r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, TypeVar
 
 from palio.errors import InvalidFile, PalioError
 from palio.protocol.broker import scheduler as turns
@@ -48,6 +48,8 @@ from palio.protocol.wire.control import (
 )
 from palio.protocol.wire.frames import BrokenFrame, MessageFrame
 from palio.protocol.wire.headers import CarryHeader
+
+_T = TypeVar("_T")
 
 
 class Broker:
@@ -149,10 +151,7 @@ class Broker:
 
     def _read(self, link: Link, items: Iterator[Item]) -> Iterator[Item]:
         """Items whose turn has come; an error ends the connection."""
-        try:
-            yield from items
-        except PalioError as error:
-            self._fail(link, error)
+        yield from _guarded(link, items, self._fail)
         self._guard.arrived(link, 0, self.now_us)
 
     def close(self, link: int, now_us: int) -> None:
@@ -266,7 +265,6 @@ class Broker:
         return min([*self._guard.deadlines_us, *self.parts.deadlines_us], default=default_us)
 
     def is_linked(self, neighbour: str) -> bool:
-        """Whether there is a link to this neighbour."""
         return neighbour in self.parts.neighbours.links
 
     def snapshot(self) -> Snapshot:
@@ -347,16 +345,8 @@ class Broker:
         self._settle()
         return slices if link.number in self._links.open else None
 
-    def _guarded(self, link: Link, slices: Slices) -> Slices:
-        """What a neighbour asks for: an error ends the connection."""
-        try:
-            yield from slices
-        except PalioError as error:
-            self._fail(link, error)
-
     def _fail(self, link: Link, error: PalioError) -> None:
-        """What came over a link cannot be processed: the link is closed. Damage of the store is not the
-        other end's fault."""
+        """Close a link over which something came that is wrong. A damaged store is no fault of it."""
         if isinstance(error, InvalidFile):
             raise BrokerFailed(f"the store is damaged: {error}") from error
         self._links.close(link, close_code(error), str(error))
@@ -378,10 +368,10 @@ class Broker:
             raise wrong_frame(link, item.header)
 
     def _take_control(self, link: Link, message: ControlMessage) -> Slices | None:
+        if isinstance(message, Pong):
+            return None
         if isinstance(message, Ping):
             self._output.say(link.number, Pong(message.number))
-        elif isinstance(message, Pong):
-            pass
         elif isinstance(message, Bye):
             self._links.close(link, CloseCode.REMOTE, f"the other end said: {message.reason}")
         elif link.publisher and isinstance(message, Acknowledge):
@@ -394,7 +384,17 @@ class Broker:
             return self.parts.clients.hear(link, message, self.now_us)
         elif link.neighbour:
             slices = self.parts.neighbours.hear(link, message)
-            return None if slices is None else self._guarded(link, slices)
+            return None if slices is None else _guarded(link, slices, self._fail)
         else:
             self._handshakes.hear(link, message, self.now_us)
         return None
+
+
+def _guarded(
+    link: Link, items: Iterator[_T], fail: Callable[[Link, PalioError], None]
+) -> Generator[_T, None, None]:
+    """What comes over a link, as it is read or processed: an error ends the connection."""
+    try:
+        yield from items
+    except PalioError as error:
+        fail(link, error)
