@@ -167,9 +167,8 @@ def none_halves_below_100(rows: Rows) -> Decision:
 
 
 def worst_needs_7000(rows: Rows) -> Decision:
-    """The paper's 7,000 is read from a curve: to the nearest thousand."""
     crossing = _crossing(_alpha(rows, 500, False), 0.5)
-    return round(crossing, -3) >= 7_000, f"the median goes below 0.5 at {crossing:,.0f} predicates"
+    return crossing >= 7_000, f"the median goes below 0.5 at {crossing:,.0f} predicates"
 
 
 def _crossing(points: list[tuple[float, float]], level: float) -> float:
