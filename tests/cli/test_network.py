@@ -289,7 +289,6 @@ def _brokers_of(folder: Path) -> list[int]:
         (["subscribe", "x = 1", "--durable", "d", "--since", "noon"], "--since: "),
         (["explain", "price=450"], "JSON"),
         (["cluster", "up", "--topology", "web"], "there is no shape 'web'"),
-        (["cluster", "up", "--routing", "forwarding", "--port", "0"], "without cycles"),
     ],
 )
 def test_mistakes_are_sentences(arguments: list[str], says: str) -> None:
