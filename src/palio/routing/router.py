@@ -81,12 +81,12 @@ class Router:
     >>> from palio.model.language import parse
     >>> router = Router("1")
     >>> router.step(Joined("2", Role.NEIGHBOUR))
-    [Send(peer='2', packet=Restate(subscriptions=(), advertisements=(), watches=()))]
+    [Send(peer='2', packet=Restate(subscriptions=(), advertisements=(), watches=(), origin=None))]
     >>> router.step(Joined("ann"))
     []
     >>> (cheap,) = parse("price < 500")
     >>> router.step(Received("ann", Subscribe(cheap)))
-    [Send(peer='2', packet=Subscribe(filter=Filter(price < 500)))]
+    [Send(peer='2', packet=Subscribe(filter=Filter(price < 500), origin=None))]
     >>> router.destinations({"price": 450}, source="2")
     ['ann']
     """

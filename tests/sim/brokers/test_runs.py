@@ -53,7 +53,7 @@ def test_no_check_fails(routing: str) -> None:
         summary.add(verdict)
     totals = summary.totals
     assert totals.deliveries > 50 * SEEDS
-    assert totals.due > 50 * SEEDS  # the check insists on many, faults or not
+    assert totals.due > 40 * SEEDS  # the check insists on many, faults or not
     assert totals.crashes
 
 

@@ -147,7 +147,8 @@ class Broker:
         except PalioError as error:
             self._fail(found, error)
             self._settle()
-        self._guard.arrived(found, len(data), now_us)
+        if found.reader.waiting or link in self._guard.watched:
+            self._guard.arrived(found, len(data), now_us)
 
     def _read(self, link: Link, items: Iterator[Item]) -> Iterator[Item]:
         """Items whose turn has come; an error ends the connection."""
@@ -234,7 +235,8 @@ class Broker:
         ready = parts.messages.take(now_us)
         if ready.published or ready.acks or ready.carries or ready.deliveries:
             parts.carrying.send(ready, now_us)
-        parts.answer(ready)
+        if ready.created or ready.ended or ready.acts:
+            parts.answer(ready)
         if ready.has_room:
             parts.data_path.store_held()
         self._settle()
@@ -242,13 +244,11 @@ class Broker:
             view.announce(now_us)
         if self._upkeep.is_rough or parts.table.version != self._upkeep.version:
             self._scheduler.jobs += self._upkeep.settle()
-        commit = None
-        if self._commit is None:
-            self._commit = commit = parts.messages.seal()
-            if commit is not None:
-                parts.data_path.sealed(commit)
-        effects = self._output.take(commit)
-        scheduler = self._scheduler
+        commit = parts.messages.seal() if self._commit is None else None
+        if commit is not None:
+            self._commit = commit
+            parts.data_path.sealed(commit)
+        effects, scheduler = self._output.take(commit), self._scheduler
         scheduler.budget = turns.TURN_UNITS
         if scheduler.turn or scheduler.jobs or scheduler.reading or scheduler.requests:
             scheduler.add_to(effects)

@@ -10,9 +10,10 @@ import msgspec
 
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.commits import DirtySet
+from palio.protocol.durability.consumers import Consumers
 from palio.protocol.durability.journal import Journal
 from palio.protocol.durability.outgoing import QueueEnded
-from palio.protocol.durability.queues import Consumers, Full, Queue
+from palio.protocol.durability.queues import Full, Queue
 from palio.protocol.durability.replay import Replays
 from palio.protocol.durability.sequence import CommitRecords
 from palio.protocol.durability.statistics import StoreCounters

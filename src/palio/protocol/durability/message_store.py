@@ -31,10 +31,11 @@ from palio.protocol.durability.administration import QueueAdministration
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.clock import StoreClock
 from palio.protocol.durability.commits import Checkpoints, Commits, DirtySet, ReadySet
+from palio.protocol.durability.consumers import Consumers
 from palio.protocol.durability.intake import Arrivals, FanOut, Publishing
 from palio.protocol.durability.lifecycle import SubscriptionLifecycle
 from palio.protocol.durability.outgoing import Outgoing
-from palio.protocol.durability.queues import Consumers, Full
+from palio.protocol.durability.queues import Full
 from palio.protocol.durability.replay import Replays
 from palio.protocol.durability.restore import restore
 from palio.protocol.durability.statistics import StoreCounters, StoreStatistics
@@ -136,7 +137,8 @@ class MessageStore:
         is_ours = ack.origin == self.broker and ack.epoch == self.epoch
         if not is_ours or stream is None:
             return
-        stream.set_window(ack.window, ack.window_bytes)
+        if (ack.window, ack.window_bytes) != stream.window_told:
+            stream.set_window(ack.window, ack.window_bytes)
         if stream.acknowledge(ack.number, now_us):
             self._dirty.note_acknowledged(stream)
             if stream.can_depart:

@@ -9,7 +9,7 @@
 Entries are positions of the journal under numbers of the queue's own, which clients acknowledge.
 Several consumers share a queue: each entry goes to one that has credit, in turn. Credit is taken by
 a delivery and given back by its acknowledgement. A single consumer gets the entries in order.
-A consumer takes part in one queue (Consumers).
+A consumer takes part in one queue (consumers.py).
 
 A queue is bounded. When it is full, `block` accepts no more (nothing is lost, and in the end
 publishers wait), `drop` drops the oldest, `end` ends the subscription. A paused queue delivers nothing.
@@ -33,8 +33,8 @@ from palio.protocol.durability import keys
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.destination import Departures
 from palio.protocol.durability.journal import Journal
+from palio.protocol.durability.losses import Losses
 from palio.protocol.durability.outgoing import QueueDelivery
-from palio.protocol.durability.queue_consumers import QueueConsumer, QueueConsumers
 from palio.protocol.durability.sequence import EntrySequence, Labels
 from palio.protocol.wire.codes import Full as Full
 
@@ -45,6 +45,56 @@ _SMALL_BYTES = 256 << 10
 """The bytes of a queue that is delivered without a look at the sizes of its messages."""
 SHARE_WORK = 20
 """What a delivery to a consumer takes besides its messages, in messages (Departures.work)."""
+
+
+class QueueConsumer:
+    __slots__ = ("credit", "in_flight", "key")
+
+    def __init__(self, key: Hashable, credit: int) -> None:
+        self.key = key
+        self.credit = credit
+        self.in_flight: dict[int, None] = {}
+        """Numbers of the entries that it has and did not acknowledge."""
+
+
+class QueueConsumers:
+    """The consumers of a queue. `turn` has those with credit, the next one first. While they are
+    paused, they get nothing."""
+
+    __slots__ = ("_by_key", "is_paused", "turn")
+
+    def __init__(self) -> None:
+        self._by_key: dict[Hashable, QueueConsumer] = {}
+        self.turn: deque[QueueConsumer] = deque()
+        self.is_paused = False
+
+    def keys(self) -> list[Hashable]:
+        return list(self._by_key)
+
+    def credit(self, key: Hashable) -> int:
+        """Of a consumer; 0: it is none."""
+        consumer = self._by_key.get(key)
+        return 0 if consumer is None else consumer.credit
+
+    def add(self, key: Hashable, credit: int) -> None:
+        self._by_key[key] = QueueConsumer(key, 0)
+        self.grant_credit(key, credit)
+
+    def remove(self, key: Hashable) -> QueueConsumer | None:
+        consumer = self._by_key.pop(key, None)
+        if consumer is not None and consumer.credit > 0:
+            self.turn.remove(consumer)
+        return consumer
+
+    def grant_credit(self, key: Hashable, credit: int) -> None:
+        """Change the credit of a consumer, also by a negative count."""
+        consumer = self._by_key[key]
+        before, after = consumer.credit, consumer.credit + credit
+        consumer.credit = after
+        if before <= 0 < after:
+            self.turn.append(consumer)
+        elif after <= 0 < before:
+            self.turn.remove(consumer)
 
 
 class QueueRun(msgspec.Struct, frozen=True, gc=False):
@@ -68,21 +118,6 @@ class QueueShare(msgspec.Struct, frozen=True, gc=False):
     positions: list[int]
 
 
-class _Losses:
-    """Entries that were dropped or purged, until the store has committed it. `are_new`: some are in no
-    commit yet; `commits`: how many commits in flight say so."""
-
-    __slots__ = ("are_new", "commits")
-
-    def __init__(self) -> None:
-        self.are_new = False
-        self.commits = 0
-
-    @property
-    def are_uncommitted(self) -> bool:
-        return self.are_new or self.commits > 0
-
-
 class Queue:
     """`name` is that of its subscription, `label` also has the version (subscriptions.py). Entries
     before `safe` are committed."""
@@ -103,7 +138,7 @@ class Queue:
         self.safe = sequence.next
         self.bytes = 0
         self.dropped = 0
-        self._losses = _Losses()
+        self._losses = Losses()
         self._journal = journal
         self._bounds = bounds
         self._sent = sequence.lowest()
@@ -207,11 +242,8 @@ class Queue:
     def can_depart(self) -> bool:
         """Whether something can be sent to a consumer."""
         is_waiting = self._sent < self.safe or self._returned
-        return bool(is_waiting and self.consumers.turn and not self._is_held)
-
-    @property
-    def _is_held(self) -> bool:
-        return self.consumers.is_paused or self._losses.are_uncommitted
+        is_held = self.consumers.is_paused or self._losses.are_uncommitted
+        return bool(is_waiting and self.consumers.turn and not is_held)
 
     def collect(self, departures: Departures, now_us: int) -> None:
         """Add what can be sent to consumers."""
@@ -229,7 +261,7 @@ class Queue:
     def deliver(self, departures: Departures) -> list[QueueShare]:
         """Assign entries to consumers, in turn, as far as their credit and this turn allow."""
         shares: list[QueueShare] = []
-        if self._is_held:
+        if self.consumers.is_paused or self._losses.are_uncommitted:
             return shares
         turn = self.consumers.turn
         room = min(DELIVERED_BYTES_MAX, departures.room)
@@ -239,7 +271,8 @@ class Queue:
             if room <= 0 or departures.work <= 0:
                 departures.left[self] = None
                 break
-            run = self._next(min(self.consumers.turn_credit, departures.work))
+            credit = turn[0].credit if len(turn) == 1 else sum([one.credit for one in turn])
+            run = self._next(min(credit, departures.work))
             if run is None:
                 break
             if not is_small:
@@ -328,7 +361,8 @@ class Queue:
         self.bytes -= self._journal.release([entries.pop(n) for n in numbers])
         self.sequence.gone += numbers
         self._sent = max(self._sent, self.sequence.lowest())
-        self._losses.are_new = self._losses.are_new or bool(numbers)
+        if numbers:
+            self._losses.happened()
         return len(numbers)
 
     def clear(self) -> None:
@@ -339,39 +373,12 @@ class Queue:
 
     def sealed(self) -> None:
         """A commit begins that says what was dropped or purged."""
-        self._losses.are_new = False
-        self._losses.commits += 1
+        self._losses.changed(1)
 
     def committed(self) -> None:
         """Such a commit is done."""
-        self._losses.commits -= 1
+        self._losses.changed(-1)
 
     def _remove(self, number: int) -> None:
         self.bytes -= self._journal.release((self.sequence.entries.pop(number),))
         self.sequence.gone.append(number)
-
-
-class Consumers:
-    """All consumers of durable subscriptions here: `queues` has the queue of each."""
-
-    def __init__(self) -> None:
-        self.queues: dict[Hashable, Queue] = {}
-
-    def attach(self, queue: Queue, consumer: Hashable, credit: int) -> None:
-        """Add a consumer that has no other queue."""
-        queue.attach(consumer, credit)
-        self.queues[consumer] = queue
-
-    def detach(self, consumer: Hashable) -> Queue | None:
-        """Remove a consumer. Returns its queue."""
-        queue = self.queues.pop(consumer, None)
-        if queue is not None:
-            queue.detach(consumer)
-        return queue
-
-    def release(self, queue: Queue) -> list[Hashable]:
-        """Remove all consumers of a queue that ends, and return them."""
-        consumers = queue.consumers.keys()
-        for consumer in consumers:
-            self.detach(consumer)
-        return consumers

@@ -57,8 +57,10 @@ class OutgoingStream:
         self._bounds = bounds
         self._sent = sequence.lowest()
         self._bytes = 0  # in flight
-        self._window = self._window_max = 1
-        self._window_bytes = bounds.window_bytes
+        self.window_told: tuple[int, int] | None = None
+        """What the destination said last: messages and bytes."""
+        self._window = 1
+        self._window_max = 1, bounds.window_bytes  # messages and bytes
         self._is_reachable = False
         self._retry_us = bounds.retry_us_min
         for position in sequence.entries.values():
@@ -84,7 +86,8 @@ class OutgoingStream:
     def reach(self, is_reachable: bool) -> None:
         """The topology has changed: resend at once if the destination is reachable."""
         if is_reachable and not self._is_reachable:
-            self._window_max = 1  # it may have started with another window
+            self._window_max = 1, self._bounds.window_bytes  # it may have started with another one
+            self.window_told = None
         self._is_reachable = is_reachable
         self._retry_us = self._bounds.retry_us_min
         self._go_back()
@@ -100,15 +103,17 @@ class OutgoingStream:
     def _go_back(self) -> None:
         self._sent = self.sequence.first
         self._bytes = 0
-        self._window = min(_PROBE, self._window_max)
+        self._window = min(_PROBE, self._window_max[0])
         self.deadline_us = None
 
     def set_window(self, window: int, window_bytes: int) -> None:
         """The destination takes so many messages and bytes; 0: as many as this broker would."""
         bounds = self._bounds
-        self._window_max = min(window or bounds.window, bounds.window)
-        self._window_bytes = min(window_bytes or bounds.window_bytes, bounds.window_bytes)
-        self._window = min(max(self._window, _PROBE), self._window_max)
+        self.window_told = window, window_bytes
+        window = min(window or bounds.window, bounds.window)
+        window_bytes = min(window_bytes or bounds.window_bytes, bounds.window_bytes)
+        self._window_max = window, window_bytes
+        self._window = min(max(self._window, _PROBE), window)
 
     def acknowledge(self, number: int, now_us: int) -> bool:
         """The destination has stored everything up to this number. False: nothing new."""
@@ -123,7 +128,7 @@ class OutgoingStream:
             self._release(self._sent, after)
             self._sent = after
         sequence.first = after
-        self._window = min(2 * self._window, self._window_max)
+        self._window = min(2 * self._window, self._window_max[0])
         self._retry_us = self._bounds.retry_us_min
         self.deadline_us = now_us + self._retry_us if self._sent > after else None
         return True
@@ -150,7 +155,7 @@ class OutgoingStream:
         if number >= end or not self._is_reachable:
             return
         entries, labels, broker = sequence.entries, sequence.labels, self.broker
-        carries, size_of, bytes_max = departures.carries, self._journal.size, self._window_bytes
+        carries, size_of, bytes_max = departures.carries, self._journal.size, self._window_max[1]
         while number < end:
             position = entries[number]
             size = size_of(position)

@@ -37,27 +37,30 @@ class _SourceHops(NamedTuple):
 
 
 class SourceTrees:
-    """`name`: of the policy, for errors; `hops_of` makes its functions for a network."""
+    """The base of policies that follow these trees. `name`: of the policy, for errors; `hops_of` makes
+    its functions for a network."""
 
     def __init__(self, name: str, me: str, hops_of: Callable[[Topology], TreeHops]) -> None:
         self.dropped = dict.fromkeys(DROPS, 0)
         self._name, self._me = name, me
         self._hops_of = hops_of
         self._net: Topology | None = None
+        self._hops_max = 0
         self._hops: TreeHops | None = None
         self._sources: dict[str, _SourceHops] = {}
 
-    def on_topology(self, net: Topology | None) -> None:
+    def follow(self, net: Topology | None) -> None:
+        """The topology has changed; None: this broker reaches no other one."""
         self._net = net
+        self._hops_max = 0 if net is None else len(net) - 1  # no path has more
         self._hops = None if net is None else self._hops_of(net)
         self._sources = {}
 
     def next_hops(
-        self, route: bytes, interested: Collection[str], came_from: str | None, count: int
+        self, route: bytes, interested: Collection[str], came_from: str | None, count: int = 1
     ) -> Hops | None:
         """See `RoutingPolicy.next_hops`."""
-        left = 0 if self._net is None else len(self._net) - 1  # no path has more hops
-        source = self._me
+        left, source = self._hops_max, self._me
         if came_from is not None:
             try:
                 written, header = ROUTE_READER.decode(route)

@@ -8,12 +8,10 @@ forwarded, reduced by covering, and not the filters of all brokers.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import ClassVar
 
 from palio.model.predicate import Filter
 from palio.protocol.interfaces import RemoteBroker
-from palio.protocol.policies.policy import Hops
 from palio.protocol.policies.source_trees import SourceTrees
 from palio.routing.packets import Joined, Left, Packet, Received, Role, Send, TopologyChanged
 from palio.routing.router import Router
@@ -23,19 +21,18 @@ from palio.routing.topology import Topology
 FORWARDING = "forwarding"
 
 
-class SubscriptionForwardingPolicy:
+class SubscriptionForwardingPolicy(SourceTrees):
     is_source_routed = False
     routes_by_link_state: ClassVar[bool] = False
     reason = "its router has subscribed to the message"
 
     def __init__(self, me: str, router: Router) -> None:
+        super().__init__(FORWARDING, me, NeighbourHops)
         self.interests: dict[Filter, bool] = {}
         self._router = router
-        self._trees = SourceTrees(FORWARDING, me, NeighbourHops)
-        self.dropped = self._trees.dropped
 
     def on_topology(self, net: Topology | None) -> list[Send]:
-        self._trees.on_topology(net)
+        self.follow(net)
         return self._router.step(TopologyChanged(net))
 
     def on_neighbour(self, name: str, is_up: bool) -> list[Send]:
@@ -49,8 +46,3 @@ class SubscriptionForwardingPolicy:
 
     def is_receiver(self, route: bytes) -> bool:
         return True
-
-    def next_hops(
-        self, route: bytes, interested: Collection[str], came_from: str | None, count: int = 1
-    ) -> Hops | None:
-        return self._trees.next_hops(route, interested, came_from, count)

@@ -7,9 +7,8 @@ subscriptions changes nothing here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
-from palio.protocol.policies.policy import Hops
 from palio.protocol.policies.scheme_policy import SchemePolicy
 from palio.protocol.policies.source_trees import SourceTrees
 from palio.routing.packets import Send
@@ -18,21 +17,15 @@ from palio.routing.schemes.hops import TreeHops
 from palio.routing.topology import Topology
 
 
-class TreePolicy(SchemePolicy):
+class TreePolicy(SourceTrees, SchemePolicy):
     """`hops_of` makes the functions of the scheme for a network."""
 
     def __init__(
         self, name: str, me: str, router: Router, hops_of: Callable[[Topology], TreeHops]
     ) -> None:
-        super().__init__(me, router)
-        self._trees = SourceTrees(name, me, hops_of)
-        self.dropped = self._trees.dropped
+        SchemePolicy.__init__(self, me, router)
+        SourceTrees.__init__(self, name, me, hops_of)
 
     def on_topology(self, net: Topology | None) -> list[Send]:
-        self._trees.on_topology(net)
+        self.follow(net)
         return super().on_topology(net)
-
-    def next_hops(
-        self, route: bytes, interested: Collection[str], came_from: str | None, count: int = 1
-    ) -> Hops | None:
-        return self._trees.next_hops(route, interested, came_from, count)
