@@ -2,8 +2,9 @@
 
 `pivot` is the default engine, `counting` the papers', `naive` the oracle; an updated table
 (`versions`) is an engine too. `match` gives, for each message, the positions of its interfaces,
-ascending and without repeats, as offsets and one flat array. Callers never ask for an engine's
-class: what they need of it is here.
+ascending and without repeats, as offsets and one flat array. `among`, where it is given, limits an
+answer to interfaces at these positions, which ascend without repeats. Callers never ask for an
+engine's class: what they need of it is here.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from palio.model.values import Value
 class Engine(Protocol):
     """What a matching engine does."""
 
-    def match_one(self, message: Mapping[str, Any]) -> Ints:
+    def match_one(self, message: Mapping[str, Any], among: Ints | None = None) -> Ints:
         """The interfaces of one message: a Message, or a dict, which is checked here."""
         ...
 
@@ -28,7 +29,9 @@ class Engine(Protocol):
         """The interfaces of many: offsets (one more than messages) and interfaces."""
         ...
 
-    def match_rows(self, rows: Any, layout: str, column: str) -> tuple[Ints, Ints]:
+    def match_rows(
+        self, rows: Any, layout: str, column: str, among: Ints | None = None
+    ) -> tuple[Ints, Ints]:
         """The same for the rows of an Arrow table; see ForwardingTable.forward_batch."""
         ...
 

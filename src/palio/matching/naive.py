@@ -33,15 +33,20 @@ class NaiveEngine:
     def predicates(self, interfaces: Iterable[int]) -> Iterator[Predicate]:
         return (self._predicates[i] for i in interfaces)
 
-    def match_one(self, message: Mapping[str, Value]) -> Ints:
+    def match_one(self, message: Mapping[str, Value], among: Ints | None = None) -> Ints:
         known = as_message(message)
-        return np.array([i for i, p in enumerate(self._predicates) if p.matches(known)], np.int32)
+        asked = range(len(self._predicates)) if among is None else among.tolist()
+        return np.array([i for i in asked if self._predicates[i].matches(known)], np.int32)
 
-    def match_rows(self, rows: Any, layout: str, column: str) -> tuple[Ints, Ints]:
-        return self.match(list(row_messages(rows, layout, column)))
+    def match_rows(
+        self, rows: Any, layout: str, column: str, among: Ints | None = None
+    ) -> tuple[Ints, Ints]:
+        return self.match(list(row_messages(rows, layout, column)), among)
 
-    def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
-        found = [self.match_one(message) for message in messages]
+    def match(
+        self, messages: Sequence[Mapping[str, Value]], among: Ints | None = None
+    ) -> tuple[Ints, Ints]:
+        found = [self.match_one(message, among) for message in messages]
         offsets = np.cumsum([0, *map(len, found)]).astype(np.int64)
         return offsets, np.concatenate(found) if found else np.empty(0, np.int32)
 

@@ -21,6 +21,7 @@ from palio.errors import InvalidPredicate, InvalidValue
 from palio.matching import answers
 from palio.matching.encode.columns import ConstraintColumns, Ints, from_predicates
 from palio.matching.encode.constraint_rows import from_constraint_rows
+from palio.matching.encode.json_text import json_column
 from palio.matching.versions.interface_names import InterfaceNames, string_array
 from palio.matching.versions.roster import Roster
 from palio.model.language import parse
@@ -117,7 +118,7 @@ class ForwardingTable:
         Arrow table of constraints (interface, filter, name, op, type, value), or from columns.
 
         Engines: `pivot`, the default; `counting`, the papers' (options `variant`, "2003" or
-        "2001", `rounds` of pre-processing, and `prefetch`); `naive`, the oracle.
+        "2001", `rounds` of pre-processing, `strings`, and `prefetch`); `naive`, the oracle.
 
         `sample`, messages or Arrow rows like those to come, makes a quicker table of pivot.
         `reduce` drops what other filters of an interface cover: all of it for predicates, the
@@ -142,10 +143,22 @@ class ForwardingTable:
         """The interfaces in the order in which they were given."""
         return self._roster.interfaces
 
-    def forward(self, message: Message | Mapping[str, object]) -> list[str]:
-        """The interfaces that get the message, in the order in which they were given."""
-        plain = type(message) is dict  # engines take these as they are, which is quicker
-        return self._roster.names(self._engine.match_one(message if plain else as_message(message)))
+    def forward(
+        self, message: Message | Mapping[str, object], *, among: Iterable[str] | None = None
+    ) -> list[str]:
+        """The interfaces that get the message, in the order in which they were given.
+
+        `among` limits the answer, and the work, to these interfaces: to all but the one that the
+        message came from, say. One that the table does not have is an error.
+
+        >>> table = ForwardingTable.compile({"ann": "x > 1", "bob": "x > 2", "cy": "x > 3"})
+        >>> table.forward({"x": 5}, among=["cy", "ann"])
+        ['ann', 'cy']
+        """
+        known = message if type(message) is dict else as_message(message)  # a dict is quicker
+        if among is None:
+            return self._roster.names(self._engine.match_one(known))
+        return self._roster.names(self._engine.match_one(known, self._roster.among(among)))
 
     def forward_batch(
         self,
@@ -156,6 +169,7 @@ class ForwardingTable:
         attributes: str | None = None,
         ids: bool = False,
         pairs: bool = False,
+        among: Iterable[str] | None = None,
     ) -> pa.ListArray | pa.Table:
         """The interfaces of each row, a list a row: names, or positions in `interfaces`.
 
@@ -164,7 +178,7 @@ class ForwardingTable:
 
         Every column is an attribute, and NULL means that it is not there. Or the messages are in
         one column: JSON objects (`json="message"`), a map, or a list of structs with name, type
-        and value (`attributes`).
+        and value (`attributes`). `among` limits all answers to these interfaces, as in `forward`.
         """
         chosen = {"json": json, "map": map, "attributes": attributes}
         given = [(layout, column) for layout, column in chosen.items() if column is not None]
@@ -175,11 +189,32 @@ class ForwardingTable:
             raise InvalidValue(
                 f"no column {column!r}; there are {', '.join(rows.schema.names) or 'none'}"
             )
-        offsets, found = self._engine.match_rows(rows, layout, column)
+        limit = None if among is None else self._roster.among(among)
+        offsets, found = self._engine.match_rows(rows, layout, column, limit)
         if ids:
             found = self._numbered(found)
         answer = answers.pairs if pairs else answers.lists
         return answer(offsets, found, None if ids else self._roster.array)
+
+    def forward_json(
+        self, message: bytes | bytearray | memoryview | str, *, among: Iterable[str] | None = None
+    ) -> list[str]:
+        """The interfaces that get a message in JSON, read as `forward_batch(json=...)` reads a row.
+
+        Kernels read the text where it lies: there is no dict and no `Message` in between, but for
+        rarities. Raises InvalidValue, which names the attribute, where `Message.from_json` does.
+
+        >>> table = ForwardingTable.compile({"ann": "price < 500", "bob": "flight.dest = 'MXP'"})
+        >>> table.forward_json(b'{"price": 450, "flight": {"dest": "MXP"}}')
+        ['ann', 'bob']
+        """
+        limit = None if among is None else self._roster.among(among)
+        rows = pa.record_batch([json_column(message)], ["message"])
+        try:
+            _, found = self._engine.match_rows(rows, "json", "message", limit)
+        except InvalidValue as error:
+            raise error.at(row=None) from None
+        return self._roster.names(found)
 
     def match_json(self, messages: pa.Array) -> tuple[Ints, Ints]:
         """The positions in `interfaces` of each JSON object, as plain arrays: those of message i

@@ -16,13 +16,15 @@ constraints that it satisfies.
     filters        7 8 9 | 7 | ...                   constraints is one run of postings
     owners         0 0 1 | 0 | ...                   the interface of each posting's filter
     required      [round, word]: bits of the interfaces that need required_name[round]
+    excluded      bits of the interfaces that a call leaves out, which are decided from the start
 
 `CountingScratch`, what one call writes to.
 
     runs          [a, b) [a, b) ...                  satisfied constraints of one attribute
     cells         stamp | size | left                one integer a filter; a cell with the stamp
                                                      of an earlier row counts as left = size
-    ignored       bits of the interfaces that are decided, matched or eliminated
+    struck        negated constraints that do not hold, and parts that a string has been seen to have
+    ignored       bits of the interfaces that are decided: matched, eliminated or left out
     matched       bits of those that matched; summary: which of its words are not 0
 """
 
@@ -57,8 +59,9 @@ class FilterNetwork(NamedTuple):
     absent_name: Ints  # int32
     required_name: Ints  # int32: the selectivity table, as many entries as there are rounds
     required: Ints  # uint64 [round, word]
+    excluded: Ints  # uint64; no words: none is left out
     interfaces: int
-    decidable: int  # interfaces that have a filter
+    decidable: int  # interfaces that have a filter and are not left out
     width: int  # bits of a counter
     ahead: int  # how far ahead counters are asked for
 
@@ -70,6 +73,8 @@ class CountingScratch(NamedTuple):
     clock: Ints  # int64: the stamp of the last row
     present: Ints  # uint8: names
     skip: Ints  # uint8: strings
+    struck: Ints  # uint8: constraints, all 0 between two strings; for trees
+    passed: Ints  # int64, two: branches of trees
     runs: Ints  # int64 [run, 2]
     ignored: Ints  # uint64: interfaces
     matched: Ints  # uint64

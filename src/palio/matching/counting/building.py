@@ -37,6 +37,11 @@ def for_order(columns: ConstraintColumns) -> ConstraintColumns:
     return replace(columns, op=np.full_like(columns.op, codes.EQ))
 
 
+def for_nothing(columns: ConstraintColumns) -> ConstraintColumns:
+    """For the pool of strings: none, since trees have them."""
+    return replace(for_order(columns), strings=[])
+
+
 @dataclass(frozen=True, slots=True)
 class DistinctConstraints:
     """Distinct constraints by name, domain, operator and key, and each one's filters."""
@@ -145,6 +150,7 @@ def build_network(
         absent_name=(postings.slot[absent] >> 3).astype(np.int32),
         required_name=required_name,
         required=required,
+        excluded=empty(np.uint64),
         interfaces=interfaces,
         decidable=int(np.count_nonzero(np.bincount(columns.owner, minlength=interfaces))),
         width=NARROW if longest < 1 << NARROW else WIDE,

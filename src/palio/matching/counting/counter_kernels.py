@@ -102,11 +102,12 @@ def count_survivors(
 
 
 @borrowing
-def eliminate(required: Any, required_name: Any, present: Any, ignored: Any) -> int:
+def eliminate(required: Any, required_name: Any, present: Any, ignored: Any, outside: int) -> int:
     """Pre-processing (2003, figure 7): a name that is not there rules out all who need it.
 
-    `ignored` is all 0 before. Returns how many interfaces were eliminated: they are counted once,
-    after all rounds, since the union of bits costs less than asking each time whether to go on.
+    `ignored` has the bits of `outside` interfaces before. Returns how many were eliminated: they are
+    counted once, after all rounds, since the union of bits costs less than asking each time whether
+    to go on.
     """
     if len(required_name) == 0:
         return 0
@@ -114,7 +115,7 @@ def eliminate(required: Any, required_name: Any, present: Any, ignored: Any) -> 
         if not present[required_name[i]]:
             for word in range(len(ignored)):
                 ignored[word] |= required[i, word]
-    eliminated = 0
+    eliminated = -outside
     for word in range(len(ignored)):
         eliminated += population(ignored[word])
     return eliminated

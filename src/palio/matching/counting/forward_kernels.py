@@ -4,13 +4,15 @@ Each attribute finds the constraints that it satisfies (`index_kernels`), each c
 down its filters, and a filter that comes to 0 decides its interface (`counter_kernels`): 2001,
 figure 8; 2003, figures 4 and 7. `arrays` draws what they read and write.
 
-    tally         constraints touched, increments, interfaces eliminated, rows stopped early
+    tally         constraints touched, increments, interfaces eliminated, rows stopped early; then,
+                  for strings: nodes of trees, partial matches, links of crowns, strings compared
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from palio.matching.bits import population
 from palio.matching.counting.counter_kernels import (
     ZERO,
     count_filters,
@@ -20,7 +22,16 @@ from palio.matching.counting.counter_kernels import (
     mark,
     next_stamp,
 )
-from palio.matching.counting.index_kernels import emit, find, total
+from palio.matching.counting.index_kernels import (
+    OPERATORS,
+    POOL,
+    TREE,
+    emit,
+    find,
+    scan,
+    total,
+)
+from palio.matching.counting.tree_kernels import find_in_tree
 from palio.matching.encode import codes
 from palio.matching.encode.text_kernels import has_room, settle
 from palio.matching.jit import borrowing
@@ -55,18 +66,47 @@ def turn_domain(type: int, turn: int) -> int:
 
 
 @borrowing
+def find_constraints(
+    index: Any, strings: Any, trees: Any, batch: Any, texts: Any, scratch: Any, way: int, j: int,
+    tally: Any,
+) -> int:
+    """Note the runs of constraints that attribute j satisfies; returns how many there are."""
+    found = 0
+    is_text = batch.text[j] >= 0
+    if is_text and way <= OPERATORS:
+        look_up(strings, batch, texts, j)
+    for turn in range(3):
+        domain = turn_domain(batch.type[j], turn)
+        if domain < 0:
+            continue
+        if turn > 0 or not is_text or way <= OPERATORS:
+            found = find(
+                index, strings, batch, texts, scratch, j, domain, turn != 1, way == POOL, found,
+                tally,
+            )
+        elif way == TREE:
+            found = find_in_tree(index, trees, batch, scratch, j, found, tally)
+        else:
+            found = scan(index, strings, batch, scratch, j, found, tally)
+    return found
+
+
+@borrowing
 def forward(
-    index: Any, network: Any, strings: Any, batch: Any, texts: Any, scratch: Any, has_pieces: bool,
-    row: int, ends: Any, tally: Any, out: Any,
+    index: Any, network: Any, strings: Any, trees: Any, batch: Any, texts: Any, scratch: Any,
+    way: int, row: int, ends: Any, tally: Any, out: Any,
 ) -> int:
     """Match rows from `row` on while `out` has room; returns the row to go on with.
 
-    ends[r] is where the interfaces of row r end in `out`, relative to this call. `has_pieces`:
-    the texts were resolved to prefixes, suffixes and parts (2003).
+    ends[r] is where the interfaces of row r end in `out`, relative to this call. `way`: how
+    strings find their constraints.
     """
     row_at, names, text, width = batch.row_at, batch.name, batch.text, network.width
     absent, present, ignored = network.absent, scratch.present, scratch.ignored
     matched, summary, runs = scratch.matched, scratch.summary, scratch.runs
+    excluded, outside = network.excluded, 0
+    for word in range(len(excluded)):
+        outside += population(excluded[word])
     written = 0
     while row < len(row_at) - 1 and written + network.interfaces <= len(out):
         first, last = row_at[row], row_at[row + 1]
@@ -75,7 +115,9 @@ def forward(
         current = next_stamp(scratch.clock, scratch.cells, width) << (2 * width)
         for j in range(first, last):
             present[names[j]] = 1
-        eliminated = eliminate(network.required, network.required_name, present, ignored)
+        for word in range(len(excluded)):
+            ignored[word] = excluded[word]
+        eliminated = eliminate(network.required, network.required_name, present, ignored, outside)
         undecided = network.decidable - eliminated
         for i in range(len(network.always)):
             undecided -= mark(matched, summary, ignored, network.always[i])
@@ -88,17 +130,11 @@ def forward(
                 if not present[network.absent_name[j - last]]:
                     found = emit(runs, 0, absent[j - last], absent[j - last] + 1)
             else:
-                if text[j] >= 0:
-                    look_up(strings, batch, texts, j)
-                for turn in range(3):
-                    domain = turn_domain(batch.type[j], turn)
-                    if domain >= 0:
-                        found = find(
-                            index, strings, batch, texts, scratch, j, domain, turn != 1,
-                            has_pieces, found,
-                        )
+                found = find_constraints(
+                    index, strings, trees, batch, texts, scratch, way, j, tally
+                )
             touched += total(runs, found)
-            if eliminated:
+            if eliminated + outside:
                 undecided, more = count_survivors(network, scratch, found, current, undecided)
             else:
                 undecided, more = count_filters(network, scratch, found, current, undecided)
@@ -106,7 +142,7 @@ def forward(
         for j in range(first, last):
             present[names[j]] = 0
         written = drain(matched, summary, ignored, out, written)
-        if eliminated:
+        if eliminated + outside:
             ignored[:] = ZERO
         ends[row] = written
         add_up(tally, touched, increments, eliminated, undecided)

@@ -8,8 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from palio.matching.encode import codes
-from palio.matching.encode.constraint_kernels import holds_text, upper_bound
+from palio.matching.encode.constraint_kernels import compare, holds_text, upper_bound
 from palio.matching.jit import borrowing
+
+# How strings find their constraints: a pool of operands and hashed pieces, a list for each operator,
+# a ternary search tree for each name, or comparing with every operand.
+POOL, OPERATORS, TREE, SCAN = range(4)
+
+STRINGS_COMPARED = 7  # where work is counted
 
 
 @borrowing
@@ -105,9 +111,48 @@ def find_members(
 
 
 @borrowing
+def holds(kind: int, strings: Any, rank: int, batch: Any, text: int) -> bool:
+    """Does a text satisfy the operator with this operand? By their bytes alone."""
+    low, high = strings.begin[rank], strings.begin[rank + 1]
+    start, end = batch.text_begin[text], batch.text_begin[text + 1]
+    if kind > codes.GE:
+        return bool(holds_text(kind, strings.blob, low, high - low, batch.text_blob, start, end))
+    order = compare(batch.text_blob, start, end, strings.blob, low, high)
+    if order == 0:
+        return kind == codes.EQ or kind == codes.LE or kind == codes.GE
+    if kind == codes.EQ or kind == codes.NE:
+        return kind == codes.NE
+    return (order < 0) == (kind == codes.LT or kind == codes.LE)
+
+
+@borrowing
+def scan(
+    index: Any, strings: Any, batch: Any, scratch: Any, j: int, found: int, tally: Any
+) -> int:
+    """Note the constraints that attribute j, a string, satisfies, without an index: compare it with
+    every operand of its name."""
+    slot, text, runs, keys = batch.name[j] * 8 + codes.STRING, batch.text[j], scratch.runs, index.keys
+    for d in range(index.directory_at[slot], index.directory_at[slot + 1]):
+        kind, low, high = index.kind[d], index.keys_at[d], index.keys_at[d + 1]
+        if kind == codes.ANY:
+            found = emit(runs, found, low, high)
+        elif kind < codes.IN or codes.PREFIX <= kind <= codes.NOT_CONTAINS:
+            tally[STRINGS_COMPARED] += high - low
+            for at in range(low, high):
+                if holds(kind, strings, keys[at], batch, text):
+                    found = emit(runs, found, at, at + 1)
+    for member in range(index.members_at[slot], index.members_at[slot + 1]):
+        tally[STRINGS_COMPARED] += 1
+        if holds(codes.EQ, strings, index.member_keys[member], batch, text):
+            for i in range(index.links_at[member], index.links_at[member + 1]):
+                found = emit(runs, found, index.links[i], index.links[i] + 1)
+    return found
+
+
+@borrowing
 def find(
     index: Any, strings: Any, batch: Any, texts: Any, scratch: Any, j: int, domain: int,
-    is_own: bool, has_pieces: bool, found: int,
+    is_own: bool, has_pieces: bool, found: int, tally: Any,
 ) -> int:
     """Note the constraints in a domain that attribute j satisfies. `any` asks for the own type."""
     slot, text, runs = batch.name[j] * 8 + domain, batch.text[j], scratch.runs
@@ -131,6 +176,7 @@ def find(
                 kind, keys, low, high, texts.hits, first, last, scratch.skip, runs, found
             )
         else:
+            tally[STRINGS_COMPARED] += high - low
             found = scan_pieces(kind, keys, low, high, strings, batch, text, runs, found)
     low, high = index.members_at[slot], index.members_at[slot + 1]
     if low < high:

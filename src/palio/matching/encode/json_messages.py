@@ -103,16 +103,17 @@ class _JsonReader:
         self._row_at = np.zeros(rows + 1, np.int64)
         self.odd = np.zeros(rows, np.bool_)
         room = size // 20 + 64  # attributes: a guess
+        texts = min(_TEXT_ROOM, power_of_two(size // 4 + 64))  # a single message has few
         self._found = _Found(
             name=np.empty(room, np.int32),
             type=np.empty(room, np.uint8),
             floor=np.empty(room, np.int64),
             text=np.empty(room, np.int32),
-            blob=np.empty(16 * _TEXT_ROOM, np.uint8),
-            begin=np.zeros(_TEXT_ROOM + 1, np.int64),
-            hashes=np.empty(_TEXT_ROOM, np.uint64),
-            slots=np.zeros(4 * _TEXT_ROOM, np.int32),
-            hard=np.empty((_HARD_ROOM, 3), np.int64),
+            blob=np.empty(16 * texts, np.uint8),
+            begin=np.zeros(texts + 1, np.int64),
+            hashes=np.empty(texts, np.uint64),
+            slots=np.zeros(4 * texts, np.int32),
+            hard=np.empty((min(_HARD_ROOM, 4 * texts), 3), np.int64),
         )
 
     def read(self, chunk: Any) -> None:

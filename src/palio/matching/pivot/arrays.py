@@ -105,16 +105,20 @@ class HotKeys(NamedTuple):
 
 
 class CoveredRows(NamedTuple):
-    """What masks decided of the rows from `first` on; without masks, bits of no words."""
+    """What is known before rows are walked: what masks decided of the rows from `first` on (without
+    masks, bits of no words), and the interfaces that a call leaves out. Their bits are set before a
+    row as if they had matched, here and in `PivotScratch.bits`, and taken out of its answer."""
 
     first: int
     reach: int  # how many interfaces can match at all
+    excluded: Ints  # uint64: bits of the interfaces that are left out; no words: none
     bits: Ints  # uint64 [row - first, word]: interfaces that filters of one constraint give a row
     is_done: Ints  # uint8 [row - first]: these are all that can match
 
 
 class PivotScratch(NamedTuple):
-    """What one call writes to; slot, bits and summary are all 0 before and after a row."""
+    """What one call writes to; slot, bits and summary are all 0 before and after a row, but for the
+    bits of interfaces that the call leaves out."""
 
     slot: Ints  # int64: name -> attribute + 1
     bits: Ints  # uint64

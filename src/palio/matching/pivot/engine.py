@@ -23,6 +23,7 @@ from palio.matching.encode.rows import encode_rows
 from palio.matching.encode.strings import build_strings
 from palio.matching.encode.texts import unresolved, with_room
 from palio.matching.gathering import Gathering, buffer
+from palio.matching.limits import excluded_bits
 from palio.matching.pivot import forward_kernels
 from palio.matching.pivot.arrays import CoveredRows, PivotScratch, PivotTable
 from palio.matching.pivot.building import build_pivots
@@ -40,6 +41,7 @@ from palio.model.values import Value
 
 _RANGES = 1 << 12  # candidates of a row, at first
 _CHUNK = 1 << 12  # rows that are covered together
+_NONE = np.empty(0, np.uint64)  # interfaces that are left out
 _NOTHING = np.empty((1, 0), np.uint64), np.zeros(1, np.uint8)
 
 
@@ -99,17 +101,19 @@ class PivotEngine:
         """Messages as this table's kernels know them."""
         return encode_messages(self._positions, messages)
 
-    def match_rows(self, rows: Any, layout: str, column: str) -> tuple[Ints, Ints]:
+    def match_rows(
+        self, rows: Any, layout: str, column: str, among: Ints | None = None
+    ) -> tuple[Ints, Ints]:
         """The interfaces of Arrow rows; `layout` says where the attributes are."""
-        return self.match_batch(encode_rows(self._name_index, rows, layout, column))
+        return self.match_batch(encode_rows(self._name_index, rows, layout, column), among=among)
 
     @cached_property
     def _name_index(self) -> NameIndex:
         return NameIndex.of(self._positions)
 
-    def match_one(self, message: Mapping[str, object]) -> Ints:
+    def match_one(self, message: Mapping[str, object], among: Ints | None = None) -> Ints:
         """The interfaces of one message."""
-        return self._single.match(message)
+        return self._single.match(message, among)
 
     @cached_property
     def _single(self) -> SingleMessages:
@@ -130,15 +134,21 @@ class PivotEngine:
         hot = np.empty(len(self.hot_keys.key), np.int32)
         return PivotScratch(slot, bits, summary, ranges, hot)
 
-    def match_batch(self, batch: EncodedMessages, *, ordered: bool = True) -> tuple[Ints, Ints]:
+    def match_batch(
+        self, batch: EncodedMessages, *, ordered: bool = True, among: Ints | None = None
+    ) -> tuple[Ints, Ints]:
         """The interfaces of the rows of a batch; in any order where that is quicker."""
         batch = batch._replace(floor=batch.floor.copy(), place=batch.place.copy())
         strings, interfaces = self.table.strings, self.table.interfaces
         texts = unresolved(strings, batch.text_begin, 16 * len(batch.text_begin))
         rows = len(batch.row_at) - 1
-        copying = not ordered and bool(self.table.pivots.once[0])
+        copying = not ordered and among is None and bool(self.table.pivots.once[0])
         scratch = self._scratch()
-        covered = CoveredRows(0, interfaces, *_NOTHING)
+        excluded, reach = _NONE, interfaces
+        if among is not None:
+            excluded, reach = excluded_bits(interfaces, among), len(among)
+            scratch = scratch._replace(bits=np.append(excluded, np.uint64(0)))
+        covered = CoveredRows(0, reach, excluded, *_NOTHING)
         ends, gathered, out = np.zeros(rows, np.int64), Gathering(rows), buffer(interfaces)
         row = last = 0
         while row < rows:
@@ -146,7 +156,7 @@ class PivotEngine:
                 last = min(row + _CHUNK, rows) if self._masks else rows
                 if self._masks:
                     texts, covered = cover_rows(
-                        self._masks, strings, batch, texts, row, last, scratch.slot
+                        self._masks, strings, batch, texts, row, last, scratch.slot, excluded
                     )
             done = forward_kernels.forward(
                 self.walked, self.hot_keys, strings, batch, texts, covered, scratch, row, last,

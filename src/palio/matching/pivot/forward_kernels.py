@@ -252,6 +252,24 @@ def drain(bits: Any, summary: Any, out: Any, count: int) -> int:
 
 
 @borrowing
+def drain_included(bits: Any, summary: Any, excluded: Any, out: Any, count: int) -> int:
+    """The same without the interfaces that are left out, whose bits stay set."""
+    for group in range(len(summary)):
+        words = summary[group]
+        summary[group] = ZERO
+        while words != ZERO:
+            word = (group << 6) + trailing_zeros(words)
+            words &= words - ONE
+            left = bits[word] & ~excluded[word]
+            bits[word] = excluded[word]
+            while left != ZERO:
+                out[count] = (word << 6) + trailing_zeros(left)
+                count += 1
+                left &= left - ONE
+    return count
+
+
+@borrowing
 def ranges_max(pivots: Any, hot_keys: Any, batch: Any, first: int, last: int, room: int) -> int:
     """The most ranges that attributes [first, last) can note; `room`: the hits of one text."""
     noted = len(pivots.always) + len(pivots.missing)
@@ -274,20 +292,21 @@ def forward(
     the row to go on with.
 
     ends[r] is where the interfaces of row r end in `out`, relative to this call. With `copying`
-    they come in no order, and every interface must be filed once; without, ascending. `covered` is
-    what `cover` decided of these rows.
+    they come in no order, every interface must be filed once, and none is left out; without,
+    ascending. `covered` is what `cover` decided of these rows.
     """
-    count = 0
-    everybody = -1  # where a row that reaches all interfaces begins in `out`
+    count = size = 0
+    everybody = -1  # where the `size` interfaces of a row that reaches all begin in `out`
     names, row_at, slot, bits = batch.name, batch.row_at, scratch.slot, scratch.bits
     reach, is_done, width = covered.reach, covered.is_done, covered.bits.shape[1]
+    excluded = covered.excluded
     while row < last and count + interfaces <= len(out):
         begin, end = row_at[row], row_at[row + 1]
         matched, own = 0, row - covered.first
         if width and is_done[own] and everybody >= 0:
-            for i in range(np.uint64(reach)):
+            for i in range(np.uint64(size)):
                 out[np.uint64(count) + i] = out[np.uint64(everybody) + i]
-            count += reach
+            count += size
             ends[row] = count
             row += 1
             continue
@@ -321,9 +340,15 @@ def forward(
                 noted = 0
             for j in range(begin, end):
                 slot[names[j]] = 0
+        before = count
+        if copying:
+            count += matched
+        elif len(excluded):
+            count = drain_included(bits, scratch.summary, excluded, out, count)
+        else:
+            count = drain(bits, scratch.summary, out, count)
         if width and is_done[own]:
-            everybody = count
-        count = count + matched if copying else drain(bits, scratch.summary, out, count)
+            everybody, size = before, count - before
         ends[row] = count
         row += 1
     return row

@@ -119,9 +119,13 @@ def cover_rows(
     first: int,
     last: int,
     slot: Ints,
+    excluded: Ints,
 ) -> tuple[Texts, CoveredRows]:
     """For the rows [first, last): the bits that filters of one constraint set, and which rows have
-    all. The texts have been looked up as far as it was needed."""
+    all. The texts have been looked up as far as it was needed. Interfaces that are `excluded` count
+    as reached."""
+    if len(excluded):
+        masks = masks._replace(always=masks.always | excluded, full=masks.full | excluded)
     reached = np.tile(masks.always, (last - first, 1))
     is_done = (reached == masks.full).all(axis=1).view(np.uint8)
     attributes = int(batch.row_at[last] - batch.row_at[first])
@@ -143,4 +147,4 @@ def cover_rows(
                 texts = with_room(texts)
     mask_kernels.cover_missing(masks, batch, first, last, slot, reached, is_done)
     reach = int(np.bitwise_count(masks.full).sum())
-    return texts, CoveredRows(first, reach, reached, is_done)
+    return texts, CoveredRows(first, reach, excluded, reached, is_done)

@@ -15,6 +15,7 @@ import numpy as np
 from palio.matching.encode import codes
 from palio.matching.encode.columns import Ints
 from palio.matching.encode.single_message import flattened, packing
+from palio.matching.limits import excluded_bits
 from palio.matching.pivot import single_kernels
 from palio.matching.pivot.arrays import PivotTable
 
@@ -31,8 +32,8 @@ class SingleMessages:
         self._places = _places(table.pivots), _places(table.strings)
         self._spare: list[_SingleScratch] = []
 
-    def match(self, message: Mapping[str, object]) -> Ints:
-        """The interfaces of one message, ascending."""
+    def match(self, message: Mapping[str, object], among: Ints | None = None) -> Ints:
+        """The interfaces of one message, ascending; only those at some positions, if given."""
         flat, doubles, texts = flattened(self._heads, message)
         text = b"".join(texts)
         try:
@@ -40,9 +41,13 @@ class SingleMessages:
         except IndexError:
             scratch = _SingleScratch(len(self._heads), self._interfaces)
         scratch.take(flat, doubles, text)
+        bits = scratch.bits
+        if among is not None:
+            excluded = excluded_bits(self._interfaces, among)
+            bits = np.concatenate([excluded, bits[-1:], excluded])
         found = single_kernels.forward_one(
             *self._places, scratch.words, len(flat) >> 1, len(doubles), len(texts),
-            self._interfaces, scratch.slot, scratch.bits, scratch.summary, scratch.out,
+            self._interfaces, scratch.slot, bits, scratch.summary, scratch.out,
         )  # fmt: skip
         result = scratch.out[:found].copy()
         self._spare.append(scratch)

@@ -7,7 +7,10 @@ A message comes as 64-bit words, written by `encode/single_message.py`:
     value   an int, 0 or 1, microseconds; the position of a double; the length of a string
 
 The table comes as the places of its arrays: two words each, address and length. To unbox some
-thirty arrays takes numba longer than to match a message.
+thirty arrays takes numba longer than to match a message. For the same reason a call that leaves
+interfaces out gives their bits twice in one array:
+
+    bits    interfaces matched so far, or left out  |  0  |  those left out, if any
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from typing import Any
 import numpy as np
 from numba.np.numpy_support import carray
 
-from palio.matching.bits import pointer, read_only
+from palio.matching.bits import pointer, population, read_only
 from palio.matching.encode.arrays import EncodedMessages, Strings, Texts
 from palio.matching.encode.attribute_kernels import settle
 from palio.matching.encode.codes import FLOAT, STRING, TYPE_BITS
@@ -124,7 +127,12 @@ def forward_one(
     ends = np.zeros(1, np.int64)
     # No literals in this call: numba would compile the kernel of batches once more for them.
     first, last, copying = batch.row_at[0], np.int64(len(ends)), count < 0
-    covered = CoveredRows(first, interfaces, np.empty((1, 0), np.uint64), np.zeros(1, np.uint8))
+    reach, excluded = interfaces, bits[(interfaces + 63) // 64 + 1 :]
+    for w in range(len(excluded)):
+        reach -= population(excluded[w])
+    covered = CoveredRows(
+        first, reach, excluded, np.empty((1, 0), np.uint64), np.zeros(1, np.uint8)
+    )
     forward(
         pivots, hot_keys, strings, batch, texts, covered, scratch, first, last, interfaces,
         copying, ends, out,

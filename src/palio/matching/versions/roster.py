@@ -145,6 +145,15 @@ class Roster:
             raise InvalidPredicate(f"the table has no interface {name!r}")
         return position
 
+    def among(self, names: Iterable[str]) -> Ints:
+        """The positions of interfaces that must be there, ascending, each once."""
+        if isinstance(names, str):
+            raise InvalidPredicate(
+                f"`among` takes a list of interfaces, not the text {names!r}",
+                remedy=f"write among=[{names!r}]",
+            )
+        return np.array(sorted({self.require(name) for name in names}), np.int64)
+
     def _has(self, position: int) -> bool:
         removed = int(self.gone[position])
         return removed == 0 or removed > self.sequence

@@ -56,6 +56,10 @@ class Level:
     def columns(self) -> ConstraintColumns:
         return self.engine.columns(self.positions)
 
+    def own(self, among: Ints | None) -> Ints | None:
+        """Which of its interfaces are at some positions; None asks for all of them."""
+        return None if among is None else np.flatnonzero(np.isin(self.positions, among))
+
 
 def _compiled(columns: ConstraintColumns, positions: Ints, newest: int) -> Level:
     return Level(PivotEngine.compile(columns), positions, columns.filters, newest)
@@ -168,17 +172,20 @@ class UpdatedEngine:
         if self.recent:
             yield from self._fresh
 
-    def match_one(self, message: Mapping[str, Value]) -> Ints:
-        found = self.base.match_one(message)
+    def match_one(self, message: Mapping[str, Value], among: Ints | None = None) -> Ints:
+        found = self.base.match_one(message, self._in_base(among))
         found = found[self.roster.is_live(found)]
         self._asked += 1
         evaluating = self.recent and self._asked < _LASTING and "_fresh" not in self.__dict__
         levels = self.levels if evaluating else self._above()
-        extra = [level.positions[level.engine.match_one(message)] for level in levels]
+        extra = [
+            level.positions[level.engine.match_one(message, level.own(among))] for level in levels
+        ]
         if evaluating:
             known = as_message(message)
             hits = [position for position, p in self.recent if p.matches(known)]
-            extra.append(np.array(hits, np.int32))
+            recent = np.array(hits, np.int32)
+            extra.append(recent if among is None else recent[np.isin(recent, among)])
         more = np.unique(np.concatenate(extra)) if extra else np.empty(0, np.int32)
         more = more[self.roster.is_live(more)]
         if not len(more):
@@ -188,19 +195,29 @@ class UpdatedEngine:
         return np.union1d(found, more)
 
     def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
-        return self._matched(lambda engine: engine.match(messages))
+        return self._matched(lambda engine, _: engine.match(messages), None)
 
-    def match_rows(self, rows: Any, layout: str, column: str) -> tuple[Ints, Ints]:
-        return self._matched(lambda engine: engine.match_rows(rows, layout, column))
+    def match_rows(
+        self, rows: Any, layout: str, column: str, among: Ints | None = None
+    ) -> tuple[Ints, Ints]:
+        return self._matched(
+            lambda engine, own: engine.match_rows(rows, layout, column, own), among
+        )
 
-    def _matched(self, ask: Callable[[Engine], tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    def _in_base(self, among: Ints | None) -> Ints | None:
+        """Those of some positions that are in the base; None asks for all of it."""
+        return None if among is None else among[among < len(self.roster.base)]
+
+    def _matched(
+        self, ask: Callable[[Engine, Ints | None], tuple[Ints, Ints]], among: Ints | None
+    ) -> tuple[Ints, Ints]:
         """All answers as one: sorted within each message, nothing twice, nothing gone."""
-        offsets, found = ask(self.base)
+        offsets, found = ask(self.base, self._in_base(among))
         count = len(offsets) - 1
         pairs = self._pairs(offsets, found)
         extra = [np.empty(0, np.int64)]
         for level in self._above():
-            at, hits = ask(level.engine)
+            at, hits = ask(level.engine, level.own(among))
             extra.append(self._pairs(at, level.positions[hits]))
         more = np.unique(np.concatenate(extra))
         at = np.searchsorted(pairs, more)
