@@ -81,11 +81,16 @@ def _counting_2001(columns: ConstraintColumns, _rounds: int) -> Any:
     return CountingEngine(columns, variant="2001")
 
 
+def _counting_tst(columns: ConstraintColumns, rounds: int) -> Any:
+    return CountingEngine(columns, rounds=rounds, strings="tst")
+
+
 ENGINES: dict[str, Callable[[ConstraintColumns, int], Any]] = {
     "pivot": _pivot,
     "counting": _counting,
     "counting2001": _counting_2001,
     "counting-prefetch": _counting_ahead,
+    "counting-tst": _counting_tst,
     "naive": _naive,
 }
 

@@ -185,3 +185,19 @@ def test_a_claim_that_fails_says_why() -> None:
         "It is silly.",
     )
     assert issubclass(TooSmall, PalioError)
+
+
+@pytest.mark.parametrize(("nodes", "outcome"), [(90, "holds"), (5_000, "does not hold")])
+def test_claims_on_indexes_of_strings(nodes: int, outcome: str) -> None:
+    rows = [
+        {
+            "index": index,
+            "orders": False,
+            "constraints": 1_000,
+            "steps_per_lookup": steps,
+            "letters_per_lookup": 12.0,
+        }
+        for index, steps in (("tst", nodes), ("operators", 1_500))
+    ]
+    for words in ("Separate sub-indexes", "A look-up of a string"):
+        assert judged(claim(words), {"2003-strings": rows}).outcome.value == outcome

@@ -95,3 +95,32 @@ def test_pif_costs_packets_and_no_time(family: str) -> None:
     assert row["stretch_max"] == 1.0
     assert (row["extra"] == 0) == (family == "tree")
     assert row["pif_packets"] >= row["psf_packets"] > 0
+
+
+def test_indexes_of_strings_find_the_same_and_steps_tell_them_apart() -> None:
+    """2003, 4.2: comparing grows with the constraints; searching a tree or hashing pieces hardly does."""
+    module: Any = experiment("2003-strings")
+    few, many = (
+        {row["index"]: row for row in module.run({"constraints": n, "orders": orders}, 3)}
+        for n, orders in ((200, False), (2_000, False))
+    )
+    assert list(many) == list(module.INDEXES)
+    for rows in (few, many):
+        assert len({row["found_per_lookup"] for row in rows.values()}) == 1
+        assert all(row["lookups_per_s"] > 0 and row["build_s"] > 0 for row in rows.values())
+        assert rows["pool"]["ratio"] == 1.0
+    steps = {name: row["steps_per_lookup"] for name, row in many.items()}
+    assert steps["scan"] > 8 * few["scan"]["steps_per_lookup"]
+    assert steps["tst"] < 3 * few["tst"]["steps_per_lookup"]
+    assert steps["tst"] < steps["operators"] < steps["scan"]
+
+
+def test_steps_of_hashed_pieces_are_those_of_all_pieces() -> None:
+    """Brute force: which pieces of a text have a length that some operand has?"""
+    from palio.model.predicate import Op
+
+    module: Any = experiment("2003-strings")
+    constraints = [(Op.PREFIX, "ab"), (Op.PREFIX, "xyz"), (Op.SUFFIX, "c"), (Op.CONTAINS, "bc")]
+    text = "abcd"
+    pieces = [text[:2], text[:3], text[-1:], *(text[i : i + 2] for i in range(3)), text]
+    assert module.STEPS["pool"](None, constraints, [text, text]) == len(pieces)
