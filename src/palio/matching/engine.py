@@ -25,6 +25,10 @@ class Engine(Protocol):
         """The interfaces of one message: a Message, or a dict, which is checked here."""
         ...
 
+    def match_text(self, text: Any, among: Ints | None = None) -> Ints:
+        """The interfaces of one message in JSON, as bytes."""
+        ...
+
     def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
         """The interfaces of many: offsets (one more than messages) and interfaces."""
         ...

@@ -38,6 +38,9 @@ class NaiveEngine:
         asked = range(len(self._predicates)) if among is None else among.tolist()
         return np.array([i for i in asked if self._predicates[i].matches(known)], np.int32)
 
+    def match_text(self, text: Any, among: Ints | None = None) -> Ints:
+        return self.match_one(Message.from_json(bytes(text)), among)
+
     def match_rows(
         self, rows: Any, layout: str, column: str, among: Ints | None = None
     ) -> tuple[Ints, Ints]:

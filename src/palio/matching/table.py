@@ -21,7 +21,6 @@ from palio.errors import InvalidPredicate, InvalidValue
 from palio.matching import answers
 from palio.matching.encode.columns import ConstraintColumns, Ints, from_predicates
 from palio.matching.encode.constraint_rows import from_constraint_rows
-from palio.matching.encode.json_text import json_column
 from palio.matching.versions.interface_names import InterfaceNames, string_array
 from palio.matching.versions.roster import Roster
 from palio.model.language import parse
@@ -208,13 +207,15 @@ class ForwardingTable:
         >>> table.forward_json(b'{"price": 450, "flight": {"dest": "MXP"}}')
         ['ann', 'bob']
         """
+        if isinstance(message, str):
+            message = message.encode("utf-8", "surrogatepass")  # the reader says what is wrong
+        elif not isinstance(message, bytes | bytearray | memoryview):
+            raise InvalidValue(
+                f"a message in JSON is bytes or text, not {type(message).__name__}",
+                remedy="`forward` takes a mapping",
+            )
         limit = None if among is None else self._roster.among(among)
-        rows = pa.record_batch([json_column(message)], ["message"])
-        try:
-            _, found = self._engine.match_rows(rows, "json", "message", limit)
-        except InvalidValue as error:
-            raise error.at(row=None) from None
-        return self._roster.names(found)
+        return self._roster.names(self._engine.match_text(message, limit))
 
     def match_json(self, messages: pa.Array) -> tuple[Ints, Ints]:
         """The positions in `interfaces` of each JSON object, as plain arrays: those of message i

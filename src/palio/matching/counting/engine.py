@@ -64,7 +64,7 @@ from palio.matching.encode.texts import unresolved, with_room
 from palio.matching.gathering import Gathering, buffer
 from palio.matching.limits import excluded_bits
 from palio.matching.statistics import Reduction, Stats, no_statistics
-from palio.model.message import as_message
+from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
 from palio.model.values import Value
 
@@ -147,6 +147,10 @@ class CountingEngine:
     def match_one(self, message: Mapping[str, object], among: Ints | None = None) -> Ints:
         """The interfaces of one message."""
         return self.match_batch(self.encode([as_message(message)]), among)[1]
+
+    def match_text(self, text: Any, among: Ints | None = None) -> Ints:
+        """The interfaces of one message in JSON."""
+        return self.match_one(Message.from_json(bytes(text)), among)
 
     def match_rows(
         self, rows: Any, layout: str, column: str, among: Ints | None = None

@@ -26,7 +26,9 @@ _HARD_ROOM = 1 << 14
 _TEXT_ROOM = 1 << 12
 
 
-class _Scratch(NamedTuple):
+class JsonScratch(NamedTuple):
+    """What the kernel writes to while it reads a row; `json_kernels` draws it."""
+
     path: Ints  # uint8
     lengths: Ints  # int64
     hashes: Ints  # uint64
@@ -34,7 +36,9 @@ class _Scratch(NamedTuple):
     stamps: Ints  # int64
 
 
-class _Found(NamedTuple):
+class JsonAttributes(NamedTuple):
+    """What it has read: attributes, and the distinct texts among them."""
+
     name: Ints  # int32
     type: Ints  # uint8
     floor: Ints  # int64
@@ -104,7 +108,7 @@ class _JsonReader:
         self.odd = np.zeros(rows, np.bool_)
         room = size // 20 + 64  # attributes: a guess
         texts = min(_TEXT_ROOM, power_of_two(size // 4 + 64))  # a single message has few
-        self._found = _Found(
+        self._found = JsonAttributes(
             name=np.empty(room, np.int32),
             type=np.empty(room, np.uint8),
             floor=np.empty(room, np.int64),
@@ -131,7 +135,7 @@ class _JsonReader:
         longest = min(int(np.diff(begin).max()), json_kernels.LONG)
         most = longest // 4 + 1
         slots = power_of_two(2 * most + 2)
-        scratch = _Scratch(
+        scratch = JsonScratch(
             path=np.empty(longest + 64, np.uint8),
             lengths=np.zeros(json_kernels.DEPTH, np.int64),
             hashes=np.zeros(json_kernels.DEPTH, np.uint64),

@@ -115,9 +115,13 @@ class PivotEngine:
         """The interfaces of one message."""
         return self._single.match(message, among)
 
+    def match_text(self, text: Any, among: Ints | None = None) -> Ints:
+        """The interfaces of one message in JSON."""
+        return self._single.match_text(text, among)
+
     @cached_property
     def _single(self) -> SingleMessages:
-        return SingleMessages(self.table)
+        return SingleMessages(self.table, self._name_index)
 
     def _scratch(self) -> PivotScratch:
         """Scratch buffers: those that kernels leave as they found them are kept by the thread."""

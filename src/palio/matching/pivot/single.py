@@ -14,10 +14,13 @@ import numpy as np
 
 from palio.matching.encode import codes
 from palio.matching.encode.columns import Ints
+from palio.matching.encode.json_text import JsonTextReader, words_max
+from palio.matching.encode.names import NameIndex
 from palio.matching.encode.single_message import flattened, packing
 from palio.matching.limits import excluded_bits
 from palio.matching.pivot import single_kernels
 from palio.matching.pivot.arrays import PivotTable
+from palio.model.message import Message
 
 _WORDS = 512  # of a message, to begin with
 
@@ -25,28 +28,55 @@ _WORDS = 512  # of a message, to begin with
 class SingleMessages:
     """Forwards single messages through the arrays of a table."""
 
-    def __init__(self, table: PivotTable) -> None:
+    def __init__(self, table: PivotTable, index: NameIndex) -> None:
+        self._index = index
         self._heads = {name: i << codes.TYPE_BITS for i, name in enumerate(table.names)}
         self._interfaces = table.interfaces
         self._table = table  # kept, since the kernel knows only the addresses of its arrays
         self._places = _places(table.pivots), _places(table.strings)
         self._spare: list[_SingleScratch] = []
+        self._readers: list[JsonTextReader] = []
 
     def match(self, message: Mapping[str, object], among: Ints | None = None) -> Ints:
         """The interfaces of one message, ascending; only those at some positions, if given."""
         flat, doubles, texts = flattened(self._heads, message)
-        text = b"".join(texts)
+        scratch = self._take_scratch()
+        scratch.take(flat, doubles, b"".join(texts))
+        return self._matched(scratch, len(flat) >> 1, len(doubles), len(texts), among)
+
+    def match_text(self, text: Any, among: Ints | None = None) -> Ints:
+        """The interfaces of one message in JSON, ascending; only those at some positions, if given."""
         try:
-            scratch = self._spare.pop()
+            reader = self._readers.pop()
         except IndexError:
-            scratch = _SingleScratch(len(self._heads), self._interfaces)
-        scratch.take(flat, doubles, text)
+            reader = JsonTextReader(self._index)
+        scratch = self._take_scratch()
+        scratch.make_room(words_max(len(text)))
+        if not reader.read(text, scratch.words, scratch.raw):
+            self._readers.append(reader)
+            self._spare.append(scratch)
+            return self.match(Message.from_json(bytes(text)), among)
+        count, doubles, strings = reader.counts.tolist()
+        self._readers.append(reader)
+        return self._matched(scratch, count, doubles, strings, among)
+
+    def _take_scratch(self) -> _SingleScratch:
+        """Buffers that no other call uses."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return _SingleScratch(len(self._heads), self._interfaces)
+
+    def _matched(
+        self, scratch: _SingleScratch, count: int, doubles: int, texts: int, among: Ints | None
+    ) -> Ints:
+        """Match the message in the scratch buffers, which has so many attributes."""
         bits = scratch.bits
         if among is not None:
             excluded = excluded_bits(self._interfaces, among)
             bits = np.concatenate([excluded, bits[-1:], excluded])
         found = single_kernels.forward_one(
-            *self._places, scratch.words, len(flat) >> 1, len(doubles), len(texts),
+            *self._places, scratch.words, count, doubles, texts,
             self._interfaces, scratch.slot, bits, scratch.summary, scratch.out,
         )  # fmt: skip
         result = scratch.out[:found].copy()
@@ -63,18 +93,22 @@ class _SingleScratch:
         self.bits = np.zeros(words + 1, np.uint64)
         self.summary = np.zeros(words // 64 + 1, np.uint64)
         self.out = np.empty(max(1, interfaces), np.int32)
-        self._make_room(_WORDS)
+        self.words = np.zeros(0, np.int64)
+        self.make_room(_WORDS)
 
-    def _make_room(self, words: int) -> None:
-        self.words = np.zeros(words, np.int64)
-        self._bytes = self.words.data.cast("B")
+    def make_room(self, words: int) -> None:
+        """Room for at least so many words; what was there is lost when there was less."""
+        if words > len(self.words):
+            self.words = np.zeros(2 * words, np.int64)
+            self.raw = self.words.view(np.uint8)
+            self._bytes = self.words.data.cast("B")
 
     def take(self, flat: list[int], doubles: list[float], text: bytes) -> None:
         """Write a message; `single_kernels` draws it."""
         begin = 8 * (len(flat) + len(doubles))
         end = begin + len(text)
         if end > 8 * len(self.words):
-            self._make_room(end // 4)
+            self.make_room(end // 8 + 1)
         packing(len(flat), len(doubles)).pack_into(self._bytes, 0, *flat, *doubles)
         self._bytes[begin:end] = text
 

@@ -152,7 +152,12 @@ class Roster:
                 f"`among` takes a list of interfaces, not the text {names!r}",
                 remedy=f"write among=[{names!r}]",
             )
-        return np.array(sorted({self.require(name) for name in names}), np.int64)
+        asked = tuple(names)
+        known: tuple[tuple[str, ...], Ints] | None = self.__dict__.get("_limit")
+        if known is None or known[0] != asked:  # a router asks for the same again and again
+            known = asked, np.array(sorted({self.require(name) for name in asked}), np.int64)
+            self.__dict__["_limit"] = known
+        return known[1]
 
     def _has(self, position: int) -> bool:
         removed = int(self.gone[position])

@@ -28,7 +28,7 @@ from palio.matching.statistics import Reduction, Stats
 from palio.matching.versions.interface_names import InterfaceNames, int64_array
 from palio.matching.versions.merging import joined
 from palio.matching.versions.roster import Roster, VersionLine
-from palio.model.message import as_message
+from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
 from palio.model.values import Value
 
@@ -173,16 +173,32 @@ class UpdatedEngine:
             yield from self._fresh
 
     def match_one(self, message: Mapping[str, Value], among: Ints | None = None) -> Ints:
-        found = self.base.match_one(message, self._in_base(among))
+        return self._matched_one(
+            lambda engine, own: engine.match_one(message, own), lambda: as_message(message), among
+        )
+
+    def match_text(self, text: Any, among: Ints | None = None) -> Ints:
+        return self._matched_one(
+            lambda engine, own: engine.match_text(text, own),
+            lambda: Message.from_json(bytes(text)),
+            among,
+        )
+
+    def _matched_one(
+        self,
+        ask: Callable[[Engine, Ints | None], Ints],
+        read: Callable[[], Message],
+        among: Ints | None,
+    ) -> Ints:
+        """All answers for one message as one; `read` gives it where predicates are evaluated."""
+        found = ask(self.base, self._in_base(among))
         found = found[self.roster.is_live(found)]
         self._asked += 1
         evaluating = self.recent and self._asked < _LASTING and "_fresh" not in self.__dict__
         levels = self.levels if evaluating else self._above()
-        extra = [
-            level.positions[level.engine.match_one(message, level.own(among))] for level in levels
-        ]
+        extra = [level.positions[ask(level.engine, level.own(among))] for level in levels]
         if evaluating:
-            known = as_message(message)
+            known = read()
             hits = [position for position, p in self.recent if p.matches(known)]
             recent = np.array(hits, np.int32)
             extra.append(recent if among is None else recent[np.isin(recent, among)])

@@ -195,7 +195,7 @@ def test_claims_on_indexes_of_strings(nodes: int, outcome: str) -> None:
             "orders": False,
             "constraints": 1_000,
             "steps_per_lookup": steps,
-            "letters_per_lookup": 12.0,
+            "length_per_lookup": 12.0,
         }
         for index, steps in (("tst", nodes), ("operators", 1_500))
     ]

@@ -93,8 +93,8 @@ def one_index_saves_comparisons(rows: Rows) -> Decision:
 
 def tree_steps_are_few(rows: Rows) -> Decision:
     count, steps = _top_steps(rows, "tst")
-    letters = rows[0]["letters_per_lookup"]
-    bound = letters * (math.log2(count) + letters)
+    length = rows[0]["length_per_lookup"]
+    bound = length * (math.log2(count) + length)
     return (
         steps <= bound,
         f"{steps:,.0f} nodes at {count:,.0f} constraints; l (log N + l) = {bound:,.0f}",

@@ -63,7 +63,8 @@ def run(values: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
     texts = [str(rng.choice(whole)) if i % 2 else two_words(rng, words) for i in range(MESSAGES)]
     columns = from_constraint_rows(as_rows(constraints))
     sent = [Message({NAME: text}) for text in texts]
-    rows, calls = [], {}
+    rows: list[dict[str, Any]] = []
+    calls: dict[str, Callable[[], Any]] = {}
     for name in INDEXES:
         engine, build_s = timed(partial(CountingEngine, columns, strings=name))
         calls[name] = matcher(engine, sent)
@@ -73,7 +74,7 @@ def run(values: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
                 "index": name,
                 "build_s": build_s,
                 "table_bytes": engine.nbytes,
-                "letters_per_lookup": sum(map(len, texts)) / MESSAGES,
+                "length_per_lookup": sum(map(len, texts)) / MESSAGES,
                 "found_per_lookup": engine.counters.constraints_touched / MESSAGES,
                 "steps_per_lookup": STEPS[name](engine, constraints, texts) / MESSAGES,
             }
@@ -86,8 +87,8 @@ def run(values: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
 
 
 def two_words(rng: np.random.Generator, words: Sequence[str]) -> str:
-    first, second = rng.integers(len(words), size=2)
-    return words[first] + words[second]
+    first, second = rng.integers(len(words), size=2).tolist()
+    return str(words[first] + words[second])
 
 
 def drawn(
