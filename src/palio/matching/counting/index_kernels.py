@@ -9,7 +9,7 @@ from typing import Any
 
 from palio.matching.encode import codes
 from palio.matching.encode.constraint_kernels import compare, holds_text, upper_bound
-from palio.matching.jit import borrowing
+from palio.matching.jit import apart, borrowing
 
 # How strings find their constraints: a pool of operands and hashed pieces, a list for each operator,
 # a ternary search tree for each name, or comparing with every operand.
@@ -125,7 +125,7 @@ def holds(kind: int, strings: Any, rank: int, batch: Any, text: int) -> bool:
     return (order < 0) == (kind == codes.LT or kind == codes.LE)
 
 
-@borrowing
+@apart
 def scan(
     index: Any, strings: Any, batch: Any, scratch: Any, j: int, found: int, tally: Any
 ) -> int:
