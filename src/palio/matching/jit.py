@@ -28,19 +28,12 @@ from numba import njit
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 _ALLOCATING: dict[str, Any] = {"nogil": True}
-_APART: dict[str, Any] = {**_ALLOCATING, "_nrt": False}
-_BORROWING: dict[str, Any] = {**_APART, "forceinline": True}
+_BORROWING: dict[str, Any] = {**_ALLOCATING, "_nrt": False, "forceinline": True}
 
 
 def borrowing(kernel: _Kernel) -> _Kernel:
     """Compile a kernel that allocates nothing."""
     return _compiled(kernel, _BORROWING)
-
-
-def apart(kernel: _Kernel) -> _Kernel:
-    """Compile a kernel that allocates nothing and is not put into its callers: for long ways that
-    few tables take, which would make the others slower."""
-    return _compiled(kernel, _APART)
 
 
 def allocating(kernel: _Kernel) -> _Kernel:

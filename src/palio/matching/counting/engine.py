@@ -52,7 +52,7 @@ from palio.matching.counting.building import (
     runs_max,
 )
 from palio.matching.counting.counter_kernels import BLOCK
-from palio.matching.counting.trees import NameTree, build_trees, no_trees
+from palio.matching.counting.trees import NameTree, StringTrees, build_trees, no_trees
 from palio.matching.encode.arrays import EncodedMessages
 from palio.matching.encode.columns import ConstraintColumns, Ints
 from palio.matching.encode.decoding import column_predicates
@@ -90,7 +90,7 @@ class MatchCounters:
     tree_nodes: int  # visited in ternary search trees, on the way down and back
     partial_matches: int  # nodes of them where prefixes or parts were found
     crown_links: int  # leaves visited on crown lists
-    strings_compared: int  # operands that were compared with a value one by one
+    strings_compared: int  # operands that "scan" compared with values
 
 
 class CountingEngine:
@@ -125,9 +125,11 @@ class CountingEngine:
         postings = DistinctConstraints.of(columns)
         self.index = build_index(columns, postings)
         self.network = build_network(columns, postings, rounds, _AHEAD if prefetch else _NEVER)
-        has_trees = strings == "tst"
-        self._trees = build_trees(columns, postings, self.index) if has_trees else no_trees()
-        self._name_tree = NameTree(columns.names) if has_trees else None
+        self._trees: StringTrees | None = no_trees() if strings == "scan" else None
+        self._name_tree: NameTree | None = None
+        if strings == "tst":
+            self._trees = build_trees(columns, postings, self.index)
+            self._name_tree = NameTree(columns.names)
         self._has_filter = np.bincount(columns.owner, minlength=len(columns.interfaces)) > 0
         self._sizes = postings.sizes(columns.filters).astype(np.int32)
         self._runs = runs_max(self.index)
@@ -137,7 +139,7 @@ class CountingEngine:
     @property
     def nbytes(self) -> int:
         """The size of the table; what matching writes to is not counted."""
-        arrays = (*self.index, *self.network[:-4], *self._strings, *self._trees)
+        arrays = (*self.index, *self.network[:-4], *self._strings, *(self._trees or no_trees()))
         return sum({id(array): array.nbytes for array in arrays}.values()) + self._sizes.nbytes
 
     def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:

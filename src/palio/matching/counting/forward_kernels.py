@@ -23,7 +23,6 @@ from palio.matching.counting.counter_kernels import (
     next_stamp,
 )
 from palio.matching.counting.index_kernels import (
-    OPERATORS,
     POOL,
     TREE,
     emit,
@@ -66,24 +65,20 @@ def turn_domain(type: int, turn: int) -> int:
 
 
 @borrowing
-def find_constraints(
+def find_otherwise(
     index: Any, strings: Any, trees: Any, batch: Any, texts: Any, scratch: Any, way: int, j: int,
     tally: Any,
 ) -> int:
-    """Note the runs of constraints that attribute j satisfies; returns how many there are."""
+    """Note the constraints that attribute j satisfies, strings by trees or by comparing; returns how
+    many runs there are."""
     found = 0
-    is_text = batch.text[j] >= 0
-    if is_text and way <= OPERATORS:
-        look_up(strings, batch, texts, j)
     for turn in range(3):
         domain = turn_domain(batch.type[j], turn)
-        if domain < 0:
-            continue
-        if turn > 0 or not is_text or way <= OPERATORS:
-            found = find(
-                index, strings, batch, texts, scratch, j, domain, turn != 1, way == POOL, found,
-                tally,
-            )
+        if domain != codes.STRING:
+            if domain >= 0:
+                found = find(
+                    index, strings, batch, texts, scratch, j, domain, turn != 1, False, found
+                )
         elif way == TREE:
             found = find_in_tree(index, trees, batch, scratch, j, found, tally)
         else:
@@ -99,7 +94,8 @@ def forward(
     """Match rows from `row` on while `out` has room; returns the row to go on with.
 
     ends[r] is where the interfaces of row r end in `out`, relative to this call. `way`: how
-    strings find their constraints.
+    strings find their constraints. `trees` is None where they need no other way than `find`: numba
+    leaves the branch out then, whose mere presence costs the loop some per cent.
     """
     row_at, names, text, width = batch.row_at, batch.name, batch.text, network.width
     absent, present, ignored = network.absent, scratch.present, scratch.ignored
@@ -129,10 +125,20 @@ def forward(
             if j >= last:  # after the attributes, what is not there
                 if not present[network.absent_name[j - last]]:
                     found = emit(runs, 0, absent[j - last], absent[j - last] + 1)
-            else:
-                found = find_constraints(
+            elif trees is not None:
+                found = find_otherwise(
                     index, strings, trees, batch, texts, scratch, way, j, tally
                 )
+            else:
+                if text[j] >= 0:
+                    look_up(strings, batch, texts, j)
+                for turn in range(3):
+                    domain = turn_domain(batch.type[j], turn)
+                    if domain >= 0:
+                        found = find(
+                            index, strings, batch, texts, scratch, j, domain, turn != 1,
+                            way == POOL, found,
+                        )
             touched += total(runs, found)
             if eliminated + outside:
                 undecided, more = count_survivors(network, scratch, found, current, undecided)

@@ -9,7 +9,7 @@ from typing import Any
 
 from palio.matching.encode import codes
 from palio.matching.encode.constraint_kernels import compare, holds_text, upper_bound
-from palio.matching.jit import apart, borrowing
+from palio.matching.jit import borrowing
 
 # How strings find their constraints: a pool of operands and hashed pieces, a list for each operator,
 # a ternary search tree for each name, or comparing with every operand.
@@ -125,7 +125,7 @@ def holds(kind: int, strings: Any, rank: int, batch: Any, text: int) -> bool:
     return (order < 0) == (kind == codes.LT or kind == codes.LE)
 
 
-@apart
+@borrowing
 def scan(
     index: Any, strings: Any, batch: Any, scratch: Any, j: int, found: int, tally: Any
 ) -> int:
@@ -152,7 +152,7 @@ def scan(
 @borrowing
 def find(
     index: Any, strings: Any, batch: Any, texts: Any, scratch: Any, j: int, domain: int,
-    is_own: bool, has_pieces: bool, found: int, tally: Any,
+    is_own: bool, has_pieces: bool, found: int,
 ) -> int:
     """Note the constraints in a domain that attribute j satisfies. `any` asks for the own type."""
     slot, text, runs = batch.name[j] * 8 + domain, batch.text[j], scratch.runs
@@ -176,7 +176,6 @@ def find(
                 kind, keys, low, high, texts.hits, first, last, scratch.skip, runs, found
             )
         else:
-            tally[STRINGS_COMPARED] += high - low
             found = scan_pieces(kind, keys, low, high, strings, batch, text, runs, found)
     low, high = index.members_at[slot], index.members_at[slot + 1]
     if low < high:

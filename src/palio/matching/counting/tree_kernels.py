@@ -9,7 +9,7 @@ from typing import Any
 
 from palio.matching.counting.index_kernels import emit
 from palio.matching.encode import codes
-from palio.matching.jit import apart, borrowing
+from palio.matching.jit import borrowing
 
 END = -1  # the character behind the last one, below all others: the papers' #
 CHAR, LOW, EQUAL, HIGH, PARTIAL = range(5)  # columns of a node
@@ -212,7 +212,7 @@ def note_rest(index: Any, slot: int, scratch: Any, count: int) -> int:
     return count
 
 
-@apart
+@borrowing
 def find_in_tree(
     index: Any, trees: Any, batch: Any, scratch: Any, j: int, count: int, tally: Any
 ) -> int:

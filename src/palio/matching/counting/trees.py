@@ -71,7 +71,7 @@ class StringTrees(NamedTuple):
 
 
 def no_trees() -> StringTrees:
-    """For engines that find strings otherwise."""
+    """For an engine that compares strings one by one."""
     return StringTrees(
         empty(), empty(np.uint8), *(np.empty((0, width), np.int32) for width in (5, 4, 9, 2))
     )

@@ -135,10 +135,12 @@ def _compared(engine: CountingEngine, _: Sequence[Constraint], texts: Sequence[s
 
 
 def _compared_and_searched(
-    engine: CountingEngine, constraints: Sequence[Constraint], texts: Sequence[str]
+    _: CountingEngine, constraints: Sequence[Constraint], texts: Sequence[str]
 ) -> int:
-    directories = {op for op, _ in constraints} & {Op.EQ, Op.LT, Op.GT}
-    return engine.counters.strings_compared + len(directories) * len(texts)
+    """All distinct operands of prefix, suffix and contains; a search for each other operator."""
+    searched = {op for op, _ in constraints} & {Op.EQ, Op.LT, Op.GT}
+    compared = sum(op not in searched for op, _ in set(constraints))
+    return (compared + len(searched)) * len(texts)
 
 
 def _visited(engine: CountingEngine, _: Sequence[Constraint], texts: Sequence[str]) -> int:
