@@ -54,15 +54,6 @@ def test_bytes_arrive_whole_and_in_order(seed: int) -> None:
     assert not pair.network.between(pair.places)
 
 
-def test_a_network_is_idle_when_nothing_is_in_transit() -> None:
-    pair = Pair()
-    assert pair.network.is_idle
-    pair.stream.write(pair.b, b"something")
-    assert not pair.network.is_idle
-    pair.run()
-    assert pair.network.is_idle
-
-
 def test_a_cut_is_heard_by_both_and_loses_what_is_under_way() -> None:
     pair = Pair()
     pair.stream.write(pair.a, b"lost")

@@ -96,6 +96,11 @@ def waiting_messages(core: Broker) -> Iterator[tuple[str, int]]:
         yield f"the queue of {name!r}", count
 
 
+def has_unfinished_frames(core: Broker) -> bool:
+    """Whether a part of a frame has arrived, and not the rest."""
+    return core._guard.unfinished_bytes > 0
+
+
 def leftover_counts(core: Broker, links: int, durable: int) -> Iterator[tuple[str, object, object]]:
     """What an idle broker holds, and what it should hold: a leak is a difference."""
     parts, snapshot = core.parts, core.snapshot()

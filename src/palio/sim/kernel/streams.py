@@ -75,11 +75,6 @@ class ByteStream:
             self._drop(side)
             self._send(1 - side, _END, DELAY_US)
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is in transit."""
-        return not any(self._under_way)
-
     def unread_bytes(self, end: StreamEnd) -> int:
         """Bytes that this end has written and that the other has not read."""
         return sum(len(piece) for _, piece in self._under_way[1 - self._side(end)])
@@ -141,11 +136,6 @@ class StreamNetwork(SimulatedNetwork):
         self._made += 1
         stream = self._streams[self._made] = ByteStream(self, self._made, (dialler, other))
         return stream
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no connection has anything in transit."""
-        return all(stream.is_idle for stream in self._streams.values())
 
     def between(self, places: frozenset[str]) -> list[ByteStream]:
         return [stream for stream in self._streams.values() if stream.places == places]
