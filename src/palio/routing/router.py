@@ -152,7 +152,7 @@ class Router:
         self, message: Message | Mapping[str, object], source: Peer | None = None
     ) -> list[Peer]:
         """The peers that get a message that came from a peer, in the order of joining. On a graph, only
-        clients: the next routers depend on where the message was published."""
+        some of its neighbours get it: that depends on where it was published (`GraphRoutes.children`)."""
         message = message if isinstance(message, Message) else Message(message)
         return self.next_hops(self._table.interfaces_of(message), source)
 
