@@ -235,6 +235,14 @@ def test_answers_in_parts_are_whole_again(hops: Any, silent: Any, places: Any, i
             found = [collected.whole(part) for part in made]  # type: ignore[arg-type]
             assert found[:-1] == [None] * (len(made) - 1)
             assert found[-1] == whole
+
+
+def test_two_pieces_of_one_place_in_one_part_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", 300)
+    place = Place("", (("", 1.0), ("", 1.0), ("000\x80\x80\x80\U00010000", 1.0)), 1, 2, True)
+    made = shown_parts(7, [place])
+    assert [len(part.places) for part in made] == [2]
+    assert AnswerParts().whole(made[0]) == Shown(7, (place,))
             largest = max(len(control_frame(part)) for part in made)
             assert largest < 1000
 

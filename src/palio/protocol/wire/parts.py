@@ -158,8 +158,6 @@ class AnswerParts:
     def whole(self, part: Answer) -> Answer | None:
         """The whole answer that a part completes; None: more follows."""
         key = type(part), part.id
-        if not part.more and key not in self._parts:
-            return part
         parts = self._parts.setdefault(key, [])
         parts.append(part)
         return None if part.more else _joined(self._parts.pop(key))
