@@ -151,7 +151,7 @@ def test_the_operator_removes_the_identity(
                 await subscription.ready()
                 task = await stuck_publisher(server, shop)
                 configured(tmp_path, text(names="shop", more=grace))
-                server.reload()
+                await server.reload()
                 assert await task == 3 * BOUND
                 async with connect(server, "root") as root:
                     assert await root.queues() == []

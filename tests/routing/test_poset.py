@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import itertools
 import math
 import random
@@ -392,3 +393,20 @@ def test_matching_skips_what_lies_under_a_filter_that_does_not_match() -> None:
         assert Counted.evaluations == to_see
         total += to_see
     assert total < 30 * len(poset) / 3
+
+
+def test_a_value_that_all_filters_ask_for_does_not_make_a_search_longer() -> None:
+    calls = []
+    for chains in (10, 80):
+        poset = Poset(SUBSCRIPTIONS)
+        for i in range(chains):
+            for k in range(5):
+                poset.insert(f(f"a = 1 AND s LIKE 'x{i}{'ab' * k}%' AND c > {k}"))
+        asked = f("a = 1 AND s LIKE 'x3abab%' AND c > 3")
+        profile = cProfile.Profile()
+        profile.enable()
+        found = len(poset.covering(asked)), len(poset.covered(asked))
+        profile.disable()
+        assert found == (3, 2), "x3, x3ab, x3abab; x3ababab, x3abababab"
+        calls.append(sum(entry.callcount for entry in profile.getstats()))
+    assert calls[1] < 2 * calls[0], "by the common value it would be eight times as long"

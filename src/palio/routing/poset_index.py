@@ -167,8 +167,13 @@ class FilterIndex:
                 del self._names[name]
 
     def _pivot(self, form: dict[str, Cell[FilterNode]]) -> str:
-        """The name for which the fewest candidates are expected."""
-        return min(form, key=lambda name: self._names[name].uses * form[name].weight)
+        """The name for which the fewest candidates are expected: at least those with the same set."""
+
+        def candidates(name: str) -> float:
+            cell = form[name]
+            return max(self._names[name].uses * cell.weight, len(cell.holders))
+
+        return min(form, key=candidates)
 
 
 @lru_cache(maxsize=16384)

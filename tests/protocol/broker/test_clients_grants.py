@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 from typing import Any
 
 import pytest
@@ -122,3 +123,38 @@ def test_the_same_grants_again_hold_nothing() -> None:
     host.turns_without_jobs()
     assert host.numbers() == [1]
     assert host.jobs == []
+
+
+def test_a_link_is_withheld_and_released_without_a_look_at_its_live_subscriptions() -> None:
+    counts = []
+    for subscriptions in (10, 1000):
+        host = SlowHost()
+        host.send(1, *[SubscribeRequest(i, f"x = {i}") for i in range(subscriptions)])
+        host.run()
+        profile = cProfile.Profile()
+        profile.enable()
+        host.core.congest(1, True, NOW)
+        host.core.congest(1, False, NOW)
+        host.core.reload_access(granting("x >= 1"), NOW)
+        profile.disable()
+        counts.append(sum(entry.callcount for entry in profile.getstats()))
+    assert counts[1] < counts[0] + 50
+
+
+def test_a_subscription_made_while_its_client_is_withheld_waits_too() -> None:
+    host = SlowHost()
+    host.send(1, SubscribeRequest(1, "x = 5"))
+    host.run()
+    host.core.congest(1, True, NOW)
+    host.send(1, SubscribeRequest(2, "x = 5"), SubscribeRequest(3, "x = 5", durable="d"))
+    host.run()
+    host.publish(2, 1, durable=True)
+    host.run()
+    assert host.numbers() == []
+    host.core.reload_access(granting("x >= 1"), NOW)
+    host.core.congest(1, False, NOW)
+    host.turns_without_jobs()
+    assert host.numbers() == [], "its subscriptions are not checked yet"
+    host.run_jobs()
+    host.run()
+    assert sorted(host.numbers()) == [1, 1, 1]

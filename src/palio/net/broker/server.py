@@ -83,6 +83,8 @@ class Server:
         self._listeners = [self._native]
         self._web: WebServer | None = None
         self._diallers: dict[str, asyncio.Task[None]] = {}
+        self._reloads: asyncio.Task[None] | None = None
+        """The last one; it waits for those before it."""
         self.metrics_endpoint = config.metrics
         """Where metrics are served; with the real port if the configuration says 0."""
 
@@ -123,10 +125,16 @@ class Server:
             self._diallers[name].cancel()
         self._diallers[name] = asyncio.create_task(dialler.run(endpoints))
 
-    def reload(self) -> None:
-        """Read the configuration again: identities and grants change at once, the rest does not."""
-        try:
-            new = configuration.read(self._config.path)
+    def reload(self) -> asyncio.Task[None]:
+        """Read the configuration again: identities and grants change then, the rest does not."""
+        self._reloads = asyncio.create_task(self._reload(self._reloads))
+        return self._reloads
+
+    async def _reload(self, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        try:  # in a thread: grants may be long, and no message waits for them
+            new = await asyncio.to_thread(configuration.read, self._config.path)
         except PalioError as error:
             log_event(logging.ERROR, "configuration not reloaded; the old one stays", reason=error)
             return
@@ -140,9 +148,10 @@ class Server:
 
     async def stop(self, reason: str = "this broker stops") -> None:
         log_event(logging.INFO, "broker stops", broker=self._config.name)
-        for task in self._diallers.values():
+        tasks = [*self._diallers.values(), *([self._reloads] if self._reloads else [])]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._diallers.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         for listener in self._listeners:
             listener.stop_accepting()
         await self.host.stop(reason)

@@ -7,16 +7,13 @@ from palio.protocol.broker.access import Identity
 from palio.protocol.interfaces import SharedSubscription
 from palio.routing.patterns.pattern import Pattern
 
-_WITHHELD = 1 << 40
-"""Credit that is withheld while a subscription gets no messages: larger than any credit."""
-
 
 class ClientSubscription:
     """One subscription of one client."""
 
     __slots__ = (
-        "bytes", "durable", "group", "id", "identity", "is_congested", "is_unchecked", "link", "number",
-        "pattern", "predicate", "shared", "version",
+        "bytes", "durable", "group", "id", "identity", "link", "number", "pattern", "predicate", "shared",
+        "version",
     )  # fmt: skip
 
     def __init__(self, link: int, id: int, identity: Identity) -> None:
@@ -38,13 +35,3 @@ class ClientSubscription:
         """The group, if it is live."""
         self.number = 0
         """Ascends; lists are read in its order."""
-        self.is_congested = False
-        """Whether its credit is withheld because the connection is congested."""
-
-        self.is_unchecked = False
-        """Whether its credit is withheld until it has been compared with new grants."""
-
-    @property
-    def withheld(self) -> int:
-        """The credit that is withheld."""
-        return _WITHHELD if self.is_congested or self.is_unchecked else 0

@@ -164,9 +164,7 @@ class Clients:
         self._operations.follow(access, now_us)
         known = {identity.name: identity for identity in access.identities()}
         compared: dict[tuple[int, str], bool] = {}
-        for link in self._clients.values():
-            self._forget_identity(link)
-            link.is_restricted = False
+        changed: dict[int, Identity] = {}
         for link in list(self._clients.values()):
             assert link.identity is not None
             identity = known.get(link.identity.name)
@@ -174,17 +172,26 @@ class Clients:
                 reason = f"identity {link.identity.name!r} was removed from the configuration"
                 self._links.close(link, CloseCode.DENIED, reason)
                 continue
-            old, key = link.identity, (id(link.identity), identity.name)
+            key = id(link.identity), identity.name
             if key not in compared:
-                compared[key] = old == identity
-            self._identify(link, old if compared[key] else identity)
+                compared[key] = link.identity == identity
             if not compared[key]:
-                self._work.add(self._subscriptions.set_grants(link.number, identity))
+                changed[link.number] = identity
+        for number in changed:
+            self._forget_identity(self._clients[number])
+        for number, identity in changed.items():
+            self._identify(self._clients[number], identity)
+        if changed:
+            self._work.add(self._subscriptions.set_grants(changed))
 
     def congest(self, link: Link, is_congested: bool) -> None:
-        """The host has too many unsent bytes for a client, or no longer."""
+        """The host has too many unsent bytes for a client, or no longer. Meanwhile its subscriptions get
+        no messages."""
         link.is_congested = is_congested
-        self._subscriptions.congest(link.number, is_congested)
+        if is_congested:
+            self._subscriptions.withheld.withhold([link.number])
+        else:
+            self._subscriptions.withheld.release([link.number])
 
     # ---- requests
 
@@ -224,7 +231,7 @@ class Clients:
         identity = link.identity
         yield from self._subscriptions.subscribe(link.number, identity, request, now_us)
         if link.identity is not identity:  # grants were reloaded meanwhile
-            yield from self._subscriptions.set_grants(link.number, link.identity)
+            yield from self._subscriptions.set_grants({link.number: link.identity})
 
     def _advertise(self, link: Link, request: AdvertiseRequest | UnadvertiseRequest) -> Slices:
         own = self._advertised.setdefault(link.number, {})

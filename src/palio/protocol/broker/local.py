@@ -14,6 +14,7 @@ Kernels deliver large batches to single subscribers; Python delivers the rest on
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 
 import msgspec
 import numpy as np
@@ -36,7 +37,7 @@ whether the other end reads."""
 TURN_BYTES_MAX = 16 << 20
 """The same of all links."""
 _DEFERRED = 1 << 41
-"""Larger than any credit, and than what congestion withholds."""
+"""Larger than any credit, and than what is withheld."""
 
 
 class DeliveryCounts(msgspec.Struct):
@@ -230,6 +231,22 @@ class LocalDelivery:
         one.add_credit(count)
         if one.waiting and one.credit > 0:
             self._send(one)
+
+    def withhold(self, links: Collection[int]) -> None:
+        """The subscribers of these links get nothing for a while."""
+        self._credits.withhold(links)
+
+    def release(self, links: Collection[int]) -> None:
+        """They get messages again, first of all what waits."""
+        self._credits.release(links)
+        for link in links:
+            for one in self.waiting.of(link):
+                if one.credit > 0:
+                    self._send(one)
+
+    def forget_link(self, link: int) -> None:
+        """The client of a link has left; its last subscribers are removed in their turn."""
+        self._credits.forget(link)
 
     def _send(self, one: Subscriber) -> None:
         """Send what waits for a subscriber, as far as its credit and this turn allow."""

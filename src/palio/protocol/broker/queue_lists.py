@@ -118,7 +118,7 @@ class QueueLists:
             waiting, credit = self._local.waiting_and_credit(one.link, one.id)
         return SubscriptionRow(
             one.identity.name, link.client, one.id, kind, text, waiting,
-            max(0, credit + one.withheld), name, one.group, one.is_congested,
+            max(0, credit + self._subscriptions.withheld.of(one.link)), name, one.group, link.is_congested,
         )  # fmt: skip
 
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
 from palio.protocol.wire.batch import OVERHEAD_BYTES, Entry
 from palio.protocol.wire.encode import deliver_pieces
+
+WITHHELD = 1 << 40
+"""Credit that is withheld while a subscriber gets no messages: larger than any credit."""
+_NO_LINK = -1
 
 
 class Subscriber:
@@ -22,7 +28,7 @@ class Subscriber:
         self.id = id
         self.identity = identity
         self.credits = credits
-        self.place = credits.take()
+        self.place = credits.take(link)
         self.ends = ends
         """When too many messages wait: end the subscription, or else drop the oldest."""
         self.is_over = False
@@ -58,19 +64,51 @@ class WaitingMessage:
 
 
 class Credits:
-    """The credit of each subscriber: an array, because kernels take credit too."""
+    """The credit of each subscriber: an array, because kernels take credit too. While that of a link is
+    withheld, each of its subscribers has `WITHHELD` less."""
 
     def __init__(self) -> None:
         self.array = np.zeros(64, np.int64)
+        self._links = np.full(64, _NO_LINK, np.int64)
+        """Of the subscriber at each place."""
         self._free = list(range(64))
+        self._withheld: set[int] = set()
 
-    def take(self) -> int:
+    def take(self, link: int) -> int:
+        """A place for a subscriber of a link."""
         if not self._free:
             size = len(self.array)
             self.array = np.concatenate([self.array, np.zeros(size, np.int64)])
+            self._links = np.concatenate([self._links, np.full(size, _NO_LINK, np.int64)])
             self._free = list(range(size, 2 * size))
-        return self._free.pop()
+        place = self._free.pop()
+        self._links[place] = link
+        self.array[place] = -self.withheld(link)
+        return place
 
     def give_back(self, place: int) -> None:
         self.array[place] = 0
+        self._links[place] = _NO_LINK
         self._free.append(place)
+
+    def withheld(self, link: int) -> int:
+        """What each subscriber of a link has less now."""
+        return WITHHELD if link in self._withheld else 0
+
+    def withhold(self, links: Collection[int]) -> None:
+        """Take the credit of all subscribers of these links, which have theirs."""
+        self._withheld.update(links)
+        self.array[self._of(links)] -= WITHHELD
+
+    def release(self, links: Collection[int]) -> None:
+        """Give it back."""
+        self._withheld.difference_update(links)
+        self.array[self._of(links)] += WITHHELD
+
+    def forget(self, link: int) -> None:
+        """A link is gone, or will have no subscribers any more."""
+        self._withheld.discard(link)
+
+    def _of(self, links: Collection[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which places belong to these links."""
+        return np.isin(self._links, list(links))

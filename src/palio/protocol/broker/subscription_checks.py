@@ -51,10 +51,10 @@ def watchable(text: str, identity: Identity, filters_max: int) -> tuple[Pattern,
     return pattern, size
 
 
-def denied(identity: Identity, subscriptions: list[ClientSubscription]) -> list[str]:
+def denied(subscriptions: list[tuple[Identity, ClientSubscription]]) -> list[str]:
     """Why the grants do not cover each of these; empty: they do."""
     reasons = []
-    for one in subscriptions:
+    for identity, one in subscriptions:
         reasons.append("")
         try:
             if one.pattern is not None:

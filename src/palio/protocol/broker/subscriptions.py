@@ -9,7 +9,7 @@ A client gets the answer at once; for a new durable subscription, after the comm
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import cast
 
@@ -70,12 +70,14 @@ class ClientSubscriptions:
     ) -> None:
         self._interests, self._local, self._store = interests, local, store
         self.home, self._output = home, output
-        self._withheld = WithheldCredit(local, store)
+        self.withheld = WithheldCredit(local, store)
         self._bounds, self._budget = bounds, budget
         self._groups = LiveGroups()
         self._clients: dict[int, dict[int, ClientSubscription]] = {}  # by link and id
         self._rows: NumberedRows[ClientSubscription] = NumberedRows()
         self._number = 0
+        self._grants: dict[int, Identity] = {}
+        """By link: the grants that were set since its client came."""
         self._departing: dict[str | SharedSubscription, ClientSubscription] = {}
         """By durable name, or group: the last consumer, whose client has left; it is removed in its
         turn."""
@@ -97,6 +99,8 @@ class ClientSubscriptions:
         """Remove the client of a link. Subscriptions that others take part in go on without it at once;
         returns the slices that remove the rest, which get nothing any more."""
         alone: list[ClientSubscription] = []
+        self.withheld.leave(link)
+        self._grants.pop(link, None)
         for one in self._clients.pop(link).values():
             if not self._local.is_alone(link, one.id):
                 self._remove(one)
@@ -255,37 +259,42 @@ class ClientSubscriptions:
 
     # ---- changes
 
-    def congest(self, link: int, is_congested: bool) -> None:
-        """While a connection is congested, the subscriptions that it has get no messages."""
-        for one in self._clients[link].values():
-            before, one.is_congested = one.withheld, is_congested
-            self._withheld.follow(one, before)
+    def set_grants(self, identities: Mapping[int, Identity]) -> Slices:
+        """Set new grants of clients, by link. They get no messages until the slices, which are returned,
+        have compared their subscriptions; those that the grants do not cover end."""
+        self._grants.update(identities)
+        self.withheld.withhold(identities)
+        return self._check(identities)
 
-    def set_grants(self, link: int, identity: Identity) -> Slices:
-        """Set new grants of a client. Its subscriptions get no messages until the slices, which are
-        returned, have checked them; those that the grants do not cover end."""
-        may_all, unchecked = identity.subscribes_anything, list[ClientSubscription]()
-        for one in self._clients.get(link, {}).values():
-            if one.identity is not identity:
-                before, one.identity, one.is_unchecked = one.withheld, identity, not may_all
-                self._withheld.follow(one, before)
-                unchecked.append(one)
+    def _check(self, identities: Mapping[int, Identity]) -> Slices:
+        links: list[int] = []
+        found: list[tuple[Identity, ClientSubscription]] = []
+        for link, identity in identities.items():
+            links.append(link)
+            own = self._clients.get(link, {}).values()
+            found += [(identity, one) for one in own if one.identity is not identity]
+            if len(found) >= _CHECKED_AT_ONCE:
+                yield from self._compare(found)
+                self.withheld.release(links)
+                links, found = [], []
+        yield from self._compare(found)
+        self.withheld.release(links)
 
-        def check() -> Slices:
-            for part in in_slices([] if may_all else unchecked, _CHECKED_AT_ONCE):
-                job = BackgroundJob(partial(denied, identity, part))
+    def _compare(self, found: list[tuple[Identity, ClientSubscription]]) -> Slices:
+        """Compare subscriptions with grants, and end those that they do not cover."""
+        for part in in_slices(found, _CHECKED_AT_ONCE):
+            job = BackgroundJob(partial(denied, part))
+            if any(not identity.subscribes_anything for identity, _ in part):
                 yield job
-                for one, reason in zip(part, job.result(), strict=True):
-                    is_there = self._clients.get(link, {}).get(one.id) is one
-                    if not is_there or one.identity is not identity:  # they have changed again
-                        continue
-                    if reason:
-                        self.end(link, one.id, EndCode.DENIED, reason)
-                    else:
-                        before, one.is_unchecked = one.withheld, False
-                        self._withheld.follow(one, before)
-
-        return check()
+            else:
+                job.run()
+                yield None
+            for (identity, one), reason in zip(part, job.result(), strict=True):
+                if self._grants.get(one.link) is not identity:  # they have changed again
+                    continue
+                one.identity = identity
+                if reason and self._clients[one.link].get(one.id) is one:
+                    self.end(one.link, one.id, EndCode.DENIED, reason)
 
     def end(self, link: int, id: int, code: EndCode, reason: str) -> None:
         """End a subscription and tell its client why."""
@@ -328,6 +337,8 @@ class ClientSubscriptions:
         self._budget.add(one.link, one.bytes)
         self._number = one.number = self._number + 1
         self._rows.add(one.number, one)
+        if one.durable:
+            self.withheld.add(Consumer(one.link, one.id))
 
     def _remove(self, one: ClientSubscription) -> None:
         self._budget.remove(one.link, one.bytes)
@@ -340,7 +351,9 @@ class ClientSubscriptions:
         if one.shared is not None:
             self._groups.leave(one.shared)
         if one.durable:
-            self._store.detach(Consumer(one.link, one.id))
+            consumer = Consumer(one.link, one.id)
+            self.withheld.remove(consumer)
+            self._store.detach(consumer)
 
 
 def end_overflowed(local: LocalDelivery, subscriptions: ClientSubscriptions) -> None:

@@ -61,6 +61,12 @@ class WaitingMessages:
         the list."""
         self._messages_max, self._bounds = messages_max, bounds
         self._accounts: dict[str, _Account] = {}
+        self._links: dict[int, dict[Subscriber, None]] = {}
+        """By link: the subscribers that messages wait for."""
+
+    def of(self, link: int) -> list[Subscriber]:
+        """The subscribers of a link that messages wait for."""
+        return list(self._links.get(link, ()))
 
     def add(self, one: Subscriber, message: WaitingMessage) -> None:
         """Let a message wait for a subscriber, and make room."""
@@ -77,6 +83,8 @@ class WaitingMessages:
         holders[one.identity][one] = None
         account.bytes += PLACE_BYTES
         self.bytes += PLACE_BYTES
+        if not one.waiting:
+            self._links.setdefault(one.link, {})[one] = None
         one.waiting.append(message)
         one.waiting_bytes += message.size
         bounds = self._bounds
@@ -92,6 +100,8 @@ class WaitingMessages:
         """The oldest message for a subscriber; it waits no longer."""
         message = one.waiting.popleft()
         one.waiting_bytes -= message.size
+        if not one.waiting:
+            self._end_wait(one)
         holders, account = message.holders, self._accounts[one.identity]
         own = holders[one.identity]
         del own[one]
@@ -105,6 +115,12 @@ class WaitingMessages:
             if not holders:
                 self.bytes -= message.size
         return message
+
+    def _end_wait(self, one: Subscriber) -> None:
+        own = self._links[one.link]
+        del own[one]
+        if not own:
+            del self._links[one.link]
 
     def clear(self, one: Subscriber) -> None:
         """A subscriber is gone, and so is what waits for it."""

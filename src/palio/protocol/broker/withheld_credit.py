@@ -1,24 +1,72 @@
-"""Credit that is withheld from subscriptions which get no messages for now (`ClientSubscription.withheld`).
+"""Credit that is withheld from a client for a while: its connection is congested, or its subscriptions
+have not been compared with new grants yet.
 
 It is taken from what delivers live messages and from the store alike, and given back later, so messages
-wait in their queues meanwhile and no other code has to know why.
+wait in their queues meanwhile and no other code has to know why. Only the consumers of durable
+subscriptions are looked at one by one: a client may have 100,000 others.
 """
 
 from __future__ import annotations
 
-from palio.protocol.broker.client_subscription import ClientSubscription
+from collections.abc import Collection
+
 from palio.protocol.broker.durable import Consumer
 from palio.protocol.broker.local import LocalDelivery
+from palio.protocol.broker.subscriber import WITHHELD
 from palio.protocol.durability.message_store import MessageStore
 
 
 class WithheldCredit:
     def __init__(self, local: LocalDelivery, store: MessageStore) -> None:
         self._local, self._store = local, store
+        self._reasons: dict[int, int] = {}
+        """By link: for how many reasons its credit is withheld, if for any."""
+        self._consumers: dict[int, dict[Consumer, None]] = {}
+        """By link: the consumers of durable subscriptions."""
 
-    def follow(self, one: ClientSubscription, withheld_before: int) -> None:
-        """Take credit, or give it back, after a change of what is withheld."""
-        change = withheld_before - one.withheld
-        if change:
-            self._local.grant_credit(one.link, one.id, change)
-            self._store.grant_credit(Consumer(one.link, one.id), change)
+    def of(self, link: int) -> int:
+        """What each subscription of a link has less now."""
+        return WITHHELD if link in self._reasons else 0
+
+    def add(self, consumer: Consumer) -> None:
+        """A consumer of a durable subscription has been attached to the store."""
+        self._consumers.setdefault(consumer.link, {})[consumer] = None
+        if consumer.link in self._reasons:
+            self._store.grant_credit(consumer, -WITHHELD)
+
+    def remove(self, consumer: Consumer) -> None:
+        """A consumer is detached."""
+        self._consumers.get(consumer.link, {}).pop(consumer, None)
+
+    def leave(self, link: int) -> None:
+        """The client of a link has left."""
+        self._reasons.pop(link, None)
+        self._consumers.pop(link, None)
+        self._local.forget_link(link)
+
+    def withhold(self, links: Collection[int]) -> None:
+        """Withhold the credit of these links, for one more reason each."""
+        new = [link for link in links if link not in self._reasons]
+        for link in links:
+            self._reasons[link] = self._reasons.get(link, 0) + 1
+        if new:
+            self._local.withhold(new)
+        for link in new:
+            for consumer in self._consumers.get(link, ()):
+                self._store.grant_credit(consumer, -WITHHELD)
+
+    def release(self, links: Collection[int]) -> None:
+        """A reason is over for each of these links; after its last one the credit is given back."""
+        free: list[int] = []
+        for link in links:
+            left = self._reasons.get(link, 0) - 1  # -1: its client has left
+            if left > 0:
+                self._reasons[link] = left
+            elif left == 0:
+                del self._reasons[link]
+                free.append(link)
+        if free:
+            self._local.release(free)
+        for link in free:
+            for consumer in self._consumers.get(link, ()):
+                self._store.grant_credit(consumer, WITHHELD)
