@@ -28,7 +28,7 @@ demo: $(WARM) ## See it work
 	@$(BIN)/palio demo
 
 test: $(WARM) ## Run the tests (a few minutes)
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q -m "not slow and not fuzz and not cluster and not chaos and not attack"
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -q
 
 slow: $(WARM) ## Run the tests that take minutes
 	@$(BIN)/python -m pytest -q -m slow

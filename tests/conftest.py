@@ -6,9 +6,10 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 JAVA_MIN = 17
 EXAMPLES_MIN = 50
+SECONDS_MAX = 600
+"""For one test, on a machine that may be very busy."""
+LONG_MARKS = frozenset({"slow", "fuzz", "cluster", "chaos", "attack"})
 _SETTINGS = "_hypothesis_internal_use_settings"  # where Hypothesis keeps what `@settings` said
 
 settings.register_profile("house", deadline=None)  # no test fails because the machine is busy
@@ -53,6 +57,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if said is not None and said.max_examples > EXAMPLES_MIN:
             fewer = max(EXAMPLES_MIN, said.max_examples // 3)
             setattr(function, _SETTINGS, settings(said, max_examples=fewer))
+
+
+class TookTooLong(BaseException):
+    """A test hangs. No Exception, because an event loop would only log that."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """End a test that hangs, so that a run of all tests ends."""
+
+    def end(*_: object) -> None:
+        raise TookTooLong(f"{item.nodeid} was not done within {SECONDS_MAX} s")
+
+    if LONG_MARKS.isdisjoint(item.keywords):
+        signal.signal(signal.SIGALRM, end)
+        signal.alarm(SECONDS_MAX)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
 
 
 @pytest.fixture(scope="session")

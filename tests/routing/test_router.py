@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import os
 import subprocess
 import sys
@@ -269,3 +270,20 @@ def test_who_follows_hears_of_every_change() -> None:
     news.clear()
     router.step(Received("b", Subscribe(only("z = 1000"))))
     assert news == {only("z = 1000"): True}
+
+
+def test_a_client_leaves_a_long_chain_of_filters_without_a_look_at_all_of_it() -> None:
+    calls = []
+    for length in (50, 400):
+        router = Router("1")
+        router.step(Joined("2", Role.NEIGHBOUR))
+        for i in range(length):
+            router.step(Joined(f"c{i}"))
+            router.step(Received(f"c{i}", Subscribe(only(f"x > {i}"))))
+        profile = cProfile.Profile()
+        profile.enable()
+        router.step(Left("c0"))
+        profile.disable()
+        assert router.subscriptions.forwarded("2") == [only("x > 1")]
+        calls.append(sum(entry.callcount for entry in profile.getstats()))
+    assert calls[1] < calls[0] + 50

@@ -18,11 +18,13 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
+from palio.model.operators import ORDER_OPS, Op
 from palio.model.outlines import WHOLE, Member, outline
 from palio.model.valuesets import ValueSet, is_subset
 from palio.routing.spans import Spans
 
 N = TypeVar("N", bound=Hashable)  # whatever has the sets
+_PLAIN = ORDER_OPS | {Op.EQ, Op.PREFIX}
 
 
 class Cell(Generic[N]):
@@ -33,6 +35,7 @@ class Cell(Generic[N]):
         "alone",
         "filed_pair",
         "holders",
+        "is_exact",
         "number",
         "outline",
         "shared",
@@ -48,6 +51,7 @@ class Cell(Generic[N]):
         self.shared: set[N] | None = None  # who is filed and has others
         self.filed_pair: str | None = None
         self.weight = self._weight()
+        self.is_exact = _is_exact(allowed, self.outline.kind)
 
     def _weight(self) -> float:
         """How likely another set lies inside this one: a guess that ranks the ways of filing."""
@@ -72,6 +76,14 @@ class Cell(Generic[N]):
             if its.is_interval:
                 return False
         return self is other or is_subset(other.allowed, self.allowed)
+
+
+def _is_exact(allowed: ValueSet, kind: str) -> bool:
+    """Whether `is_subset` finds all that lies inside; of conjunctions of strings it does not."""
+    if kind == "string":
+        assert allowed.strings is not None
+        return len(allowed.strings) == 1 and all(op in _PLAIN for op, _ in allowed.strings)
+    return kind != "mixed"
 
 
 class NameCells(Generic[N]):

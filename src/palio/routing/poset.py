@@ -66,6 +66,7 @@ class Poset(Generic[T]):
         self._nodes: dict[T, PosetNode[T, Any]] = {}
         self._roots: dict[PosetNode[T, Any], None] = {}
         self._inserted = 0
+        self._is_exact = True  # all its items are, and were
         self._search: _Search[T] | None = None  # the last one, until something changes
 
     def __len__(self) -> int:
@@ -93,9 +94,10 @@ class Poset(Generic[T]):
         beyond_above, beyond_below = _beyond(above, _above), _beyond(below, _below)
         if equal := (above | beyond_above) & (below | beyond_below):
             return _first(equal).item
-        node = PosetNode(item, form, self._inserted)
+        node = PosetNode(item, form, self._inserted, self._index.is_exact(form))
         self._inserted += 1
         self._nodes[item] = node
+        self._is_exact = self._is_exact and node.is_exact
         self._index.add(node)
         node.predecessors = above - beyond_above
         node.successors = below - beyond_below
@@ -108,7 +110,7 @@ class Poset(Generic[T]):
         for lower in node.successors:
             for upper in lower.predecessors & node.predecessors:
                 upper.successors.remove(lower)
-                lower.predecessors.remove(upper)
+                lower.remove_predecessor(upper)
             lower.predecessors.add(node)
             self._roots.pop(lower, None)
         for upper in node.predecessors:
@@ -126,10 +128,12 @@ class Poset(Generic[T]):
         for upper in node.predecessors:
             upper.successors.remove(node)
         for lower in sorted(node.successors, key=_number):
-            lower.predecessors.remove(node)
+            lower.remove_predecessor(node)
             for upper in [p for p in node.predecessors if not self._is_linked(p, lower)]:
                 upper.successors.add(lower)
                 lower.predecessors.add(upper)
+                if not self._is_exact and not self._index.covers(upper.form, lower.form):
+                    lower.unproven |= {upper}
             if not lower.predecessors:
                 self._roots[lower] = None
 
@@ -171,6 +175,27 @@ class Poset(Generic[T]):
             new = node.predecessors - seen
             seen |= new
             found += new
+
+    def exposed(self, item: T, hides: Callable[[T], bool]) -> list[T]:
+        """What may be hidden by this item alone: the items below it, except those that are certainly
+        covered by one that `hides`: on ways of exact items and proven edges covering is transitive."""
+        lit: dict[PosetNode[T, Any], None] = {}
+        dark: set[PosetNode[T, Any]] = set()
+        ways = [(self._node(item), False)]
+        while ways:
+            upper, hides_below = ways.pop()
+            for node in upper.successors:
+                is_dark = hides_below and upper not in node.unproven
+                if node in (dark if is_dark else lit):
+                    continue
+                if is_dark:
+                    dark.add(node)
+                else:
+                    lit[node] = None
+                is_dark = node.is_exact and (is_dark or hides(node.item))
+                if not is_dark or not self._is_exact:  # else all below it is hidden
+                    ways.append((node, is_dark))
+        return [node.item for node in lit if node not in dark]
 
     def predecessors(self, item: T) -> set[T]:
         """The immediate predecessors of the item. It, or an equal one, must be stored."""

@@ -44,18 +44,29 @@ Form = TypeVar("Form")
 class PosetNode(Generic[T, Form]):
     """An item in a poset, in the form its index compares, and its immediate relations."""
 
-    __slots__ = ("form", "item", "number", "others", "pivot", "predecessors", "successors")
+    __slots__ = (
+        "form", "is_exact", "item", "number", "others", "pivot", "predecessors", "successors",
+        "unproven",
+    )  # fmt: skip
 
-    def __init__(self, item: T, form: Form, number: int) -> None:
+    def __init__(self, item: T, form: Form, number: int, is_exact: bool) -> None:
         self.item = item
         self.form = form
         self.number = number
+        self.is_exact = is_exact
         self.pivot: str | None = None  # the name under which it is filed
         self.others: tuple[
             tuple[str, Any], ...
         ] = ()  # its other names, and their parts of the form
         self.predecessors: set[PosetNode[T, Form]] = set()
         self.successors: set[PosetNode[T, Form]] = set()
+        self.unproven: frozenset[PosetNode[T, Form]] = frozenset()
+        """Predecessors that cover it by what was between them only: covering is not transitive."""
+
+    def remove_predecessor(self, node: PosetNode[T, Form]) -> None:
+        self.predecessors.remove(node)
+        if node in self.unproven:
+            self.unproven -= {node}
 
 
 class PosetIndex(Protocol[T, Form]):
@@ -63,6 +74,9 @@ class PosetIndex(Protocol[T, Form]):
 
     def form(self, item: T) -> Form: ...
     def covers(self, a: Form, b: Form) -> bool: ...
+    def is_exact(self, form: Form) -> bool:
+        """Is all that it covers known? Then it covers also what those cover that it covers."""
+
     def same(self, form: Form) -> PosetNode[T, Form] | None:
         """A node with an equal form; None if only a search can tell."""
 
@@ -102,6 +116,9 @@ class FilterIndex:
             if other is None or not (other is cell or cell.holds(other)):
                 return False
         return True
+
+    def is_exact(self, form: Box) -> bool:
+        return form is None or all(cell.is_exact for cell in form.values())
 
     def same(self, form: Box) -> FilterNode | None:
         return self._by_cells.get(_key(form))
@@ -231,6 +248,9 @@ class AdvertisementIndex:
 
     def covers(self, a: Advertisement, b: Advertisement) -> bool:
         return advertisement_covers(a, b)
+
+    def is_exact(self, form: Advertisement) -> bool:
+        return False  # they may constrain strings
 
     def same(self, form: Advertisement) -> AdvertisementNode | None:
         return None

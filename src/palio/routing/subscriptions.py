@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic, TypeVar
 
 from palio.model.advertisement import Advertisement
@@ -65,9 +66,7 @@ class Subscriptions(Generic[T]):
         self._overlay = overlay or AcyclicOverlay()
         self._said: dict[Branch, dict[T, T]] = {}  # item as sent -> the equal one in the poset
         self._origins: dict[Peer, dict[Branch, None]] = {}  # the branches in `_said`
-        self._renamed: dict[
-            Branch, dict[T, None]
-        ] = {}  # items that are not in the poset, but an equal one
+        self._renamed: dict[Branch, dict[T, None]] = {}  # items whose equal is in the poset
         self._subscribers: dict[T, dict[Branch, int]] = {}  # item in the poset -> equal items
         self._met: dict[Peer, set[T] | None] = {}  # of the peers that items are forwarded to
         self._links: dict[Branch, _Link[T]] = {}
@@ -336,19 +335,22 @@ class Subscriptions(Generic[T]):
         is not eligible any more. Candidates to be removed are that item, and those that a newly
         eligible item covers. An item of a wider branch covers itself here, too.
         """
-        forwarded, own_gained, own_lost = link.forwarded, gained.get(branch), lost.get(branch)
-        dropped = [item for item in own_lost or () if item in forwarded]
-        open_ = dict.fromkeys(own_gained or ())
-        for item in own_gained or ():
+        own_gained, own_lost = gained.get(branch, []), lost.get(branch, [])
+        exposed = partial(self._poset.exposed, hides=lambda o: self._is_eligible(o, branch, link))
+        forwarded = link.forwarded
+        dropped = [item for item in own_lost if item in forwarded]
+        open_ = dict.fromkeys(own_gained)
+        for item in own_gained:
             dropped += [other for other in self._items.under(item) if other in forwarded]
-        for item in own_lost or ():
-            open_.update(dict.fromkeys(self._items.under(item)))
+        for item in own_lost:
+            open_.update(dict.fromkeys(exposed(item)))
         for wider in self._overlay.wider(branch):
             for item in gained.get(wider, []):
                 covered = {item} | self._items.under(item)
                 dropped += [other for other in covered if other in forwarded]
             for item in lost.get(wider, []):
-                open_.update(dict.fromkeys({item} | self._items.under(item)))
+                open_[item] = None
+                open_.update(dict.fromkeys(exposed(item)))
         if not dropped and not open_:
             return []
         before = set(dropped)
