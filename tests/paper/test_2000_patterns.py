@@ -137,7 +137,8 @@ def test_necessary_subscriptions_are_sent_out_and_a_monitor_is_set_up() -> None:
     servers.watch("[t = 'a'] then [t = 'c'] then [t = 'b']")  # nothing contiguous below server 2
     subscribed = [(a, b, str(p.filter)) for a, b, p in servers.said if isinstance(p, Subscribe)]
     assert subscribed == [("2", "3", "t = 'a'"), ("2", "3", "t = 'b'")]
-    assert servers.watches() == [("1", "2", Task.WHOLE, "[t = 'a'] then [t = 'c'] then [t = 'b']")]
+    delegated = ("1", "2", Task.ASSEMBLE, "[t = 'a'] then [t = 'c'] then [t = 'b']")
+    assert servers.watches() == [delegated]
     servers.publish("acb")
     assert len(servers.got) == 1
 

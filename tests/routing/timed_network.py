@@ -57,7 +57,9 @@ class TimedNetwork:
         self.now = 0
         self.rng = rng
         self.routers = {
-            str(i): Router(str(i), advertisements=advertisements, patterns=settings)
+            str(i): Router(
+                str(i), advertisements=advertisements, patterns=settings, clock=lambda: self.now
+            )
             for i in range(len(parents) + 1)
         }
         self.got: dict[tuple[str, int], list[Compound]] = {}
@@ -114,6 +116,11 @@ class TimedNetwork:
         """Let everything happen, until nothing is on its way or held."""
         while (at := self._next()) is not None:
             self._happen(at)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no packet is on its way."""
+        return not self._queue
 
     @property
     def late(self) -> int:

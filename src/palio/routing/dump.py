@@ -64,10 +64,11 @@ def _tree(items: Subscriptions[T], peers: list[Peer]) -> Iterator[str]:
 def pattern_lines(watches: Watches) -> Iterator[str]:
     """The patterns of a router and their delegations."""
     for one in watches:
+        key = one.peer, one.watch.id
         yield f"  {one.watch.pattern} {one.watch.task} ->{one.peer} #{one.watch.id}"
         if one.plan.residual is not None:
             yield f"    here {one.plan.residual}"
-        for id, delegation in one.delegated.items():
+        for id, delegation in watches.available.used_by(key):
             yield (
                 f"    <{delegation.number}> {delegation.task} {delegation.pattern} "
                 f"<-{delegation.peer} #{id}"

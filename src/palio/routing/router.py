@@ -99,8 +99,10 @@ class Router:
         patterns: PatternSettings | None = None,
         table: InterestTable | None = None,
         graph: Callable[[str], Peer] | None = None,
+        clock: Callable[[], int] | None = None,
     ) -> None:
-        """`table` may be shared: its other users add interfaces of their own."""
+        """`table` may be shared: its other users add interfaces of their own. `clock`: the time of the
+        publishers in microseconds, which says what was published before a pattern was watched."""
         self.name = name
         self._selective = advertisements
         self._peers: dict[Peer, Role] = {}
@@ -120,6 +122,7 @@ class Router:
             patterns or PatternSettings(),
             self.peers,
             self._advertisements.said if advertisements else None,
+            clock,
         )
         self._wanted: list[Filter] = []
 
@@ -270,7 +273,7 @@ class Router:
         told = Restate(
             self._subscriptions.forwarded_to(whole),
             self._advertisements.forwarded_to(whole),
-            self._watches.told(peer),
+            self._watches.available.told(peer),
         )
         own = [*self._subscriptions.branches(peer), *self._advertisements.branches(peer)]
         others = [self._restated(branch) for branch in dict.fromkeys(own) if branch != whole]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -26,8 +27,9 @@ from palio.routing.patterns import (
     Watch,
     parse,
 )
+from palio.routing.patterns.pattern import Then, Within, core
 from palio.routing.patterns.watching import PatternSettings
-from tests.routing.patterns.pattern_strategies import SYMBOLS, drawn, patterns
+from tests.routing.patterns.pattern_strategies import SYMBOLS, drawn, patterns, symbols
 from tests.routing.timed_network import DELAY_MAX, TimedNetwork, found, offer
 
 HOP = DELAY_MAX + 1
@@ -112,8 +114,51 @@ def test_delegated_equals_local_on_larger_networks() -> None:
             tasks.update(net.tasks)
         compounds += len(expected)
     assert compounds > 50
-    assert min(tasks[task] for task in Task) >= 8, tasks
+    assert min(tasks[task] for task in (Task.ASSEMBLE, Task.SIEVE)) >= 8, tasks
     assert crossed[True] < 0.75 * crossed[False], crossed
+
+
+def test_watches_that_share_a_delegation_are_exact() -> None:
+    """Related patterns are watched and ended between messages, at several routers. Each watch finds
+    what a monitor finds that begins with it, whatever the others had matched before."""
+    rng, compounds, uses, delegations = random.Random(361), 0, 0, 0
+    for case in range(40):
+        parents = [rng.randrange(i + 1) for i in range(rng.randint(2, ROUTERS_MAX - 1))]
+        net = TimedNetwork(parents, random.Random(case), SETTINGS)
+        providers = {c: rng.randrange(len(parents) + 1) for c in "cd"}
+        providers |= dict.fromkeys("ab", rng.randrange(len(parents) + 1))
+        for symbol, router in providers.items():
+            net.advertise(router, symbol)
+        shared = drawn(rng, "ab", rng.randint(2, 3))
+        open_: dict[tuple[int, int], tuple[Pattern, int]] = {}
+        for id in range(12):
+            net.rest()
+            if open_ and rng.random() < 0.3:
+                ended = rng.choice(sorted(open_))
+                net.unwatch(*ended)
+                del open_[ended]
+            node = Then((shared, drawn(rng, "cd", 1))) if rng.random() < 0.5 else shared
+            if rng.random() < 0.4:
+                node = Within(node, rng.randint(20, 400))
+            router, pattern = rng.randrange(len(parents) + 1), Pattern(node)
+            net.watch(router, id, pattern)
+            open_[router, id] = pattern, len(net.published)
+            net.rest()
+            tables = [list(r.watches.available) for r in net.routers.values()]
+            delegations += sum(map(len, tables))
+            uses += sum(len(entry.uses) for table in tables for entry in table)
+            for _ in range(rng.randint(0, 12)):
+                net.wait(rng.randint(0, 40))
+                symbol = rng.choice("aabbcd")
+                net.publish(providers[symbol], symbol)
+        net.rest()
+        assert net.late == 0
+        for (router, id), (pattern, begin) in open_.items():
+            expected = found(pattern, net.published[begin:])
+            assert net.got[f"c{router}", id] == expected, (case, pattern)
+            compounds += len(expected)
+    assert compounds > 500
+    assert uses > 1.5 * delegations > 500, (uses, delegations)
 
 
 class Changes(RuleBasedStateMachine):
@@ -144,6 +189,9 @@ class Changes(RuleBasedStateMachine):
             self.exact = {}
 
     @rule(router=st.integers(0, 4), pattern=patterns())
+    def watch_something(self, router: int, pattern: Pattern) -> None:
+        self.watch(router, pattern)
+
     def watch(self, router: int, pattern: Pattern) -> None:
         self.ids += 1
         self.net.rest()
@@ -151,6 +199,17 @@ class Changes(RuleBasedStateMachine):
         self.net.rest()
         self.open[router, self.ids] = self.all[f"c{router}", self.ids] = pattern
         self.exact[router, self.ids] = len(self.net.published)
+
+    @precondition(lambda self: self.open)
+    @rule(router=st.integers(0, 4), data=st.data())
+    def watch_what_is_there(self, router: int, data: st.DataObject) -> None:
+        """The same again, or with more steps, or with other limits: it shares what it can."""
+        known = self.open[data.draw(st.sampled_from(sorted(self.open)))]
+        node = known.node
+        if data.draw(st.booleans()):
+            node = Then((node, data.draw(symbols())))
+        micros = data.draw(st.sampled_from([None, 100, 1000]))
+        self.watch(router, Pattern(node if micros is None else Within(node, micros), known.same))
 
     @precondition(lambda self: self.open)
     @rule(data=st.data())
@@ -166,6 +225,17 @@ class Changes(RuleBasedStateMachine):
             self.net.wait(gap)
             if self.providers[symbol]:
                 self.net.publish(min(self.providers[symbol]), symbol, self.rng.randint(1, 2))
+
+    @invariant()
+    def neighbours_match_what_is_used(self) -> None:
+        """When nothing is on its way, each delegation is a watch at its neighbour, and once."""
+        if not self.net.is_quiet:
+            return
+        for name, router in self.net.routers.items():
+            for peer, other in self.net.routers.items():
+                told = router.watches.available.told(peer)
+                assert list(told) == [w.watch for w in other.watches if w.peer == name]
+                assert len({(w.task, core(w.pattern)[0]) for w in told}) == len(told)
 
     @invariant()
     def what_is_found_is_true(self) -> None:
@@ -187,6 +257,7 @@ class Changes(RuleBasedStateMachine):
         self.net.rest()
         for router in self.net.routers.values():
             assert (list(router.watches), list(router.subscriptions)) == ([], [])
+            assert list(router.watches.available) == []
 
 
 Changes.TestCase.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
@@ -196,12 +267,12 @@ TestChanges = Changes.TestCase
 # ---- one router
 
 
-def router(**values: object) -> Router:
+def router(clock: Callable[[], int] | None = None, **values: int) -> Router:
     """Router 1 with neighbours 2 (a, b) and 3 (c), and the clients ann and bob."""
-    made = Router("1", advertisements=True, patterns=PatternSettings(**values))  # type: ignore[arg-type]
-    for peer, symbols in (("2", "ab"), ("3", "c")):
+    made = Router("1", advertisements=True, patterns=PatternSettings(**values), clock=clock)  # type: ignore[arg-type]
+    for peer, types in (("2", "ab"), ("3", "c")):
         made.step(Joined(peer, Role.NEIGHBOUR))
-        made.step(Received(peer, Restate((), tuple(map(offer, symbols)))))
+        made.step(Received(peer, Restate((), tuple(map(offer, types)))))
     made.step(Joined("ann"))
     made.step(Joined("bob"))
     return made
@@ -259,11 +330,11 @@ def test_taking_back() -> None:
 
 
 def test_a_neighbour_answers_with_what_was_asked_for() -> None:
-    """A whole pattern is delegated: a single message would reach the client as its answer."""
+    """A neighbour assembles: a single message would be taken for an answer."""
     one = router()
     (asked,) = one.step(Received("ann", Watch(7, AB)))
-    assert asked == Send("2", Watch(1, AB, Task.WHOLE, 0))
-    with pytest.raises(RoutingError, match="with task whole with Sieved"):
+    assert asked == Send("2", Watch(1, AB, Task.ASSEMBLE, 0))
+    with pytest.raises(RoutingError, match="with task assemble with Sieved"):
         one.step(Received("2", Sieved(1, message("a", 1))))
 
 
@@ -271,8 +342,9 @@ def test_the_same_id_with_another_pattern_is_a_new_watch() -> None:
     one = router()
     one.step(Received("ann", Watch(7, ABC)))
     assert one.step(Received("ann", Watch(7, ABC))) == []
-    sends = one.step(Received("ann", Watch(7, AB)))
-    assert sends[1:] == [Send("2", Unwatch(1)), Send("2", Watch(2, AB, Task.WHOLE, 0))]
+    sends = one.step(Received("ann", Watch(7, CAB)))
+    assert sends == [Send("2", Unwatch(1)), Send("2", Watch(2, AB, Task.SIEVE, 0))]
+    assert [str(active.watch.pattern) for active in one.watches] == [str(CAB)]
 
 
 def test_without_advertisements_all_is_matched_at_home() -> None:
@@ -383,10 +455,79 @@ def test_nothing_is_handed_back_to_where_it_comes_from() -> None:
     assert one.step(Received("2", message("b", 2))) == []
 
 
+def test_equal_watches_cause_one_delegation() -> None:
+    """It ends with the last watch; each of them gets its own answer."""
+    one = router()
+    assert one.step(Received("ann", Watch(7, AB))) == [Send("2", Watch(1, AB, Task.ASSEMBLE, 0))]
+    assert one.step(Received("bob", Watch(8, AB))) == []
+    (told,) = one.step(Received("ann", Watch(9, ABC)))  # a then b is there
+    assert told == Send("3", Subscribe(palio.parse("t = 'c'").filters[0]))
+    assert one.watches.available.providers(AB) == ("2",)
+    answer = Assembled(1, Compound((message("a", 1), message("b", 2))))
+    sends = one.step(Received("2", answer)) + one.step(Received("3", message("c", 3)))
+    assert [(s.peer, s.packet.id) for s in sends] == [("ann", 7), ("bob", 8), ("ann", 9)]
+    assert compounds(sends) == ["ab", "ab", "abc"]
+    assert one.step(Received("ann", Unwatch(7))) == []
+    assert one.step(Left("bob")) == []
+    sends = one.step(Received("ann", Unwatch(9)))
+    assert sends[-1] == Send("2", Unwatch(1))
+    assert list(one.watches.available) == []
+
+
+def test_a_watch_gets_nothing_of_what_began_before_it() -> None:
+    """A neighbour that assembles for ann already knows an a that bob must not get."""
+    time = 0
+    one = router(clock=lambda: time)
+    one.step(Received("ann", Watch(7, AB)))
+    time = 5
+    one.step(Received("bob", Watch(8, AB)))
+    before = Assembled(1, Compound((message("a", 4), message("b", 6))))
+    after = Assembled(1, Compound((message("a", 7), message("b", 8))))
+    assert [s.peer for s in one.step(Received("2", before))] == ["ann"]
+    assert [s.peer for s in one.step(Received("2", after))] == ["ann", "bob"]
+    # Without a clock, what has been seen is past.
+    one = router()
+    one.step(Received("ann", Watch(7, AB)))
+    one.step(Received("2", before))
+    one.step(Received("bob", Watch(8, AB)))
+    overlapping = Assembled(1, Compound((message("a", 5), message("b", 8))))
+    assert one.step(Received("2", overlapping)) == []  # ann has had what was published up to 6
+    assert [s.peer for s in one.step(Received("2", after))] == ["ann", "bob"]
+
+
+def test_limits_of_a_delegated_watch_change_in_place() -> None:
+    """The neighbour 3 needs `a then b` within a longer time, and sooner: what is open continues."""
+    one = router(lateness=100, hop=20)
+    one.step(Received("bob", Advertise(offer("d"))))
+    dd = "[t = 'd'] then [t = 'd']"
+    one.step(Received("3", Watch(1, parse(f"{dd} within 50 microseconds"), Task.ASSEMBLE, 80)))
+    one.step(Received("bob", message("d", 1000)))
+    assert one.due == 1081
+    one.step(Received("3", Watch(1, parse(f"{dd} within 500 microseconds"), Task.ASSEMBLE, 60)))
+    assert one.due == 1061
+    one.step(Received("bob", message("d", 1400)))
+    assert compounds(one.step(Tick(1461))) == ["dd"]
+    # A narrower one, and in no hurry: it waits longer again.
+    one.step(Received("3", Watch(1, parse(f"{dd} within 5 microseconds"), Task.ASSEMBLE, 90)))
+    one.step(Received("bob", message("d", 1500)))
+    assert one.due == 1591
+    one.step(Received("bob", message("d", 1506)))
+    assert one.step(Tick(1700)) == []
+    # What is delegated further follows.
+    one.step(Received("3", Watch(2, AB, Task.ASSEMBLE, 80)))
+    wider = parse("[t = 'a'] then [t = 'b'] within 1 hour")
+    assert one.step(Received("3", Watch(2, wider, Task.ASSEMBLE, 40))) == [
+        Send("2", Watch(1, wider, Task.ASSEMBLE, 20))
+    ]
+    # With less than a hop left it is matched here.
+    sends = one.step(Received("3", Watch(2, wider, Task.ASSEMBLE, 10)))
+    assert sends[-1] == Send("2", Unwatch(1))
+
+
 def test_lateness_is_spent_hop_by_hop() -> None:
     """A router that has less than a hop left matches what it is given."""
     one = router(lateness=100, hop=60)
-    assert one.step(Received("ann", Watch(1, AB))) == [Send("2", Watch(1, AB, Task.WHOLE, 40))]
+    assert one.step(Received("ann", Watch(1, AB))) == [Send("2", Watch(1, AB, Task.ASSEMBLE, 40))]
     sends = one.step(Received("3", Watch(1, AB, Task.WHOLE, 40)))
     assert not any(isinstance(send.packet, Watch) for send in sends)
     assert one.due is None

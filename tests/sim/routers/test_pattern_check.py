@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,12 @@ from msgspec.structs import replace
 from palio.errors import PalioError
 from palio.routing import Event, Received, Router, Send
 from palio.routing.patterns import Assembled, Compound, Unwatch
+from palio.routing.patterns.available import AvailablePattern, PatternUse
 from palio.routing.patterns.packets import Sieved
 from palio.routing.patterns.watching import PatternSettings
 from palio.sim.kernel.shrinking import shrunk
+from palio.sim.kernel.verdicts import RunVerdict
+from palio.sim.routers import kinds
 from palio.sim.routers.drawing import FAULTS, TOPOLOGIES, RouterSettings, draw
 from palio.sim.routers.plans import RouterPlan, RouterVerb, parse_router_plan
 from palio.sim.routers.runs import ROUTERS, RouterSummary, judge
@@ -93,7 +95,7 @@ def test_sieves_and_assemblers_are_at_work(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Router, "step", noting)
     for seed in range(SEEDS):
         run(draw(SMALL, seed))
-    assert seen == {"whole", "assemble", "sieve"}
+    assert seen == {"assemble", "sieve"}
 
 
 # ---- broken routers
@@ -148,35 +150,74 @@ class ForgetsToDelegateAgain(Mutant):
         ]
 
 
+class KeepsDelegations(Mutant):
+    """A delegation that nobody uses any more stays in the table and at the neighbour."""
+
+    def __init__(self, name: str, **settings: object) -> None:
+        super().__init__(name, **settings)  # type: ignore[arg-type]
+        self.watches.available.release = lambda user: None  # type: ignore[method-assign]
+
+
+class EndsForAll(Mutant):
+    """The first watch that ends takes the delegation from all who use it."""
+
+    def __init__(self, name: str, **settings: object) -> None:
+        super().__init__(name, **settings)  # type: ignore[arg-type]
+        release = AvailablePattern.remove
+
+        def remove(entry: AvailablePattern[object], use: PatternUse[object]) -> None:
+            for other in entry.uses:
+                release(entry, other)
+
+        self._remove = remove
+
+    def step(self, event: Event) -> list[Send]:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(AvailablePattern, "remove", self._remove)
+            return super().step(event)
+
+
+class SharesThePast(Mutant):
+    """A watch takes what began before it from a delegation that was there."""
+
+    def step(self, event: Event) -> list[Send]:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(PatternUse, "wants", lambda use, start, end: True)
+            return super().step(event)
+
+
 @pytest.mark.parametrize(
-    ("mutant", "kinds", "faults"),
+    ("mutant", "verdicts", "faults"),
     [
         (DropsSomeCompounds, {"missed"}, ()),
         (DoublesCompounds, {"twice"}, ()),
         (CutsCompounds, {"untrue"}, ()),
         (ForgetsUnwatch, {"uninterested", "state"}, ()),
         (ForgetsToDelegateAgain, {"state"}, ("crash",)),
+        (KeepsDelegations, {"state", "broken"}, ()),
+        (EndsForAll, {"state", "missed", "broken"}, ()),
+        (SharesThePast, {"missed", "untrue"}, ()),
     ],
 )
 def test_broken_routers_are_caught(
-    mutant: type[Mutant], kinds: set[str], faults: tuple[str, ...]
+    mutant: type[Mutant], verdicts: set[str], faults: tuple[str, ...]
 ) -> None:
     for seed in range(60):
         plan = draw(replace(SMALL, faults=faults), seed)
-        verdict = run(plan, _maker(mutant, plan))
+        verdict = _run(mutant, plan)
         if verdict.kind is not None:
-            assert verdict.kind in kinds, verdict.text
-            short = shrunk(ROUTERS, plan, lambda tried: run(tried, _maker(mutant, tried)))
-            assert len(short.operations) <= 10, str(short)
+            assert verdict.kind in verdicts, verdict.text
+            short = shrunk(ROUTERS, plan, lambda tried: _run(mutant, tried))
+            assert len(short.operations) <= 12, str(short)
             assert parse_router_plan(str(short)) == short
             return
     raise AssertionError("not caught")
 
 
-def _maker(mutant: type[Mutant], plan: RouterPlan) -> Callable[[str, bool], Router]:
-    return lambda name, advertisements: mutant(
-        name, advertisements=advertisements, patterns=plan.patterns
-    )
+def _run(mutant: type[Mutant], plan: RouterPlan) -> RunVerdict[RouterTotals]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(kinds, "Router", mutant)
+        return run(plan)
 
 
 # ---- plans

@@ -157,7 +157,13 @@ def assemble(
     table = InterestTable(kind_of, defers=defers)
     chosen = POLICIES[settings.routing]
     graph = None if chosen.routes_by_link_state else RemoteBroker
-    router = Router(name, advertisements=settings.advertisements, table=table, graph=graph)
+
+    def now() -> int:
+        return data_path.now_us
+
+    router = Router(
+        name, advertisements=settings.advertisements, table=table, graph=graph, clock=now
+    )
     port = RouterPort(router)
     policy = chosen(name, router)
     unicast = Unicast(name)
@@ -177,10 +183,6 @@ def assemble(
     interests = Interests(table, port, policy, local, data_path.flush, work)
     budget = TextBudget(settings.subscriptions)
     home = HomeSubscriptions(name, messages, interests, database, settings.full, budget)
-
-    def now() -> int:
-        return data_path.now_us
-
     remote = RemoteSubscriptions(messages, interests, database, KnownFacts(store), work, now)
     flooding = Flooding(database, neighbour_links, remote, output, work, now)
     view = NetworkView(database, flooding, policy, unicast, interests, messages, work)

@@ -343,6 +343,19 @@ def _together(node: And, takes: list[Predicate | int]) -> PatternState:
     return components[0] if len(components) == 1 else Together(components)
 
 
+def rebounded(state: PatternState, node: Node) -> PatternState:
+    """The state of a node that differs from its own in the `within` around all of it."""
+    while isinstance(state, Near):
+        state = state.inner
+    bounds = []
+    while isinstance(node, Within):
+        bounds.append(node.micros)
+        node = node.node
+    for micros in reversed(bounds):
+        state = Near(state, micros)
+    return state
+
+
 def _plain(span: MatchSpan) -> list[list[Any]]:
     return [[m.message.to_json(), m.publisher, m.number, m.time] for m in span.messages]
 

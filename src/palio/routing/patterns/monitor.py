@@ -31,6 +31,7 @@ from palio.routing.patterns.automaton import (
     PatternState,
     Stamp,
     build,
+    rebounded,
     span_of,
 )
 from palio.routing.patterns.language import parse
@@ -111,7 +112,7 @@ class Matcher(ABC, Generic[Out]):
             return self._late(item)
         if self.lateness is not None:
             self._clock = end[0] if self._clock is None else max(self._clock, end[0])
-        if self.lateness == 0:
+        if self.lateness == 0 and not self._held:
             return self._take(item)
         heappush(self._held, (end, self.counters.fed, item))
         if len(self._held) > self.held_max:  # what is older is late from now on
@@ -125,6 +126,17 @@ class Matcher(ABC, Generic[Out]):
         answers = self._release()
         self._drop_expired(self._clock - (self.lateness or 0))
         return answers
+
+    def revise(self, pattern: Pattern, lateness: int) -> list[Out]:
+        """Continue with another `within` around the whole pattern, and another lateness. What a
+        narrower `within` has dropped does not come back; what was late stays late."""
+        self.pattern = pattern
+        for instance in self._instances.values():
+            instance.state = rebounded(instance.state, pattern.node)
+        if self._clock is not None:
+            self._clock += max(0, lateness - (self.lateness or 0))
+        self.lateness = lateness
+        return self._release()
 
     @property
     def due(self) -> int | None:

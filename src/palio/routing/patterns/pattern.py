@@ -140,6 +140,20 @@ class Pattern(msgspec.Struct, frozen=True):
         return f"Pattern({self})"
 
 
+def core(pattern: Pattern) -> tuple[Pattern, int | None]:
+    """A pattern without any `within` around all of it, and the tightest of those, if there is one."""
+    node, micros = pattern.node, None
+    while isinstance(node, Within):
+        micros = node.micros if micros is None else min(micros, node.micros)
+        node = node.node
+    return (pattern if micros is None else Pattern(node, pattern.same)), micros
+
+
+def bounded(pattern: Pattern, micros: int | None) -> Pattern:
+    """A pattern with a `within` around it, or, for None, the pattern itself."""
+    return pattern if micros is None else Pattern(Within(pattern.node, micros), pattern.same)
+
+
 def children(node: Node) -> tuple[Node, ...]:
     """What a node is made of, from left to right."""
     if isinstance(node, Then):

@@ -60,7 +60,9 @@ from palio.routing.patterns.pattern import (
     Pattern,
     Then,
     Within,
+    bounded,
     children,
+    core,
     leaves,
     overlap,
     single,
@@ -86,6 +88,13 @@ class PatternPlan(msgspec.Struct, frozen=True):
     parts: tuple[Predicate, ...] = ()
     """The parts that are matched here, whether a peer provides them now or not."""
 
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """The plan without the `within` around its residual and its delegations: plans of equal shape
+        can continue from each other's state."""
+        delegations = tuple((d.peer, d.task, core(d.pattern)[0]) for d in self.delegations)
+        return delegations, self.residual and core(self.residual)[0]
+
 
 def plan(
     pattern: Pattern,
@@ -104,11 +113,19 @@ def plan(
     able = set(offers if routers is None else routers)
     planner = _Planner(pattern, offers, able)
     if (peer := planner.provider(pattern.node)) is not None and single(pattern.node) is None:
-        return PatternPlan((Delegation(0, peer, task, pattern),), (), None)
+        return _delegated(peer, pattern, task)
     node = planner.place(pattern.node, None, task is not Task.SIEVE)  # a sieve gives messages only
     residual = Pattern(node, pattern.same)
     parts = tuple(dict.fromkeys(part.predicate for part in planner.plain))
     return PatternPlan(tuple(planner.delegations), planner.subscriptions(), residual, parts)
+
+
+def _delegated(peer: Peer, pattern: Pattern, task: Task) -> PatternPlan:
+    """The plan for a pattern of which one neighbour provides all."""
+    if task is not Task.WHOLE:
+        return PatternPlan((Delegation(0, peer, task, pattern),), (), None)
+    residual = bounded(Pattern(Awaited(0), pattern.same), core(pattern)[1])
+    return PatternPlan((Delegation(0, peer, Task.ASSEMBLE, pattern),), (), residual)
 
 
 def here(pattern: Pattern) -> PatternPlan:
@@ -197,8 +214,7 @@ class _Planner:
             return None
         number = len(self.delegations)
         task = Task.ASSEMBLE if alone else Task.SIEVE
-        bounded = node if micros is None else Within(node, micros)
-        delegated = Pattern(bounded, self.pattern.same)
+        delegated = bounded(Pattern(node, self.pattern.same), micros)
         self.delegations.append(Delegation(number, peer, task, delegated))
         return Awaited(number) if alone else node
 

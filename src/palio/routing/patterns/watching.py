@@ -1,18 +1,24 @@
 """The patterns of a router: its watches, what is delegated, and what is matched here.
 
     Watch from a client      ┐          ┌─▶ filters that the router itself subscribes to
-    Watch from a neighbour   ├─▶ plan ──┼─▶ Watch(id) to neighbours        <n> in the residual
+    Watch from a neighbour   ├─▶ plan ──┼─▶ available patterns ──▶ Watch(id) to neighbours
                              ┘          └─▶ a matcher of the residual (None: answers are forwarded)
     Publish by subscription  ┐
     Assembled(id), Sieved(id)├─▶ matcher ──▶ Assembled, Sieved to the watcher
     Tick                     ┘
 
+Available patterns. What neighbours match for this router is in a table (available.py), and watches that
+need the same share it: there is one delegation for equal sub-patterns. A neighbour never restarts what
+it matches for us, so any number of watches can use it, whenever they began and whatever they have
+matched; each takes from it what began after the watch did. So only the router of a client matches with
+restarts: a pattern that a neighbour provides as a whole is assembled there, and consumed here.
+
 Plans. Delegation needs advertisements: without them (or below a master, which advertises nothing)
 a pattern is matched at the router of its watcher, and its parts are plain subscriptions. A watch of a
 neighbour is planned without the advertisements of that neighbour, so nothing is delegated back to
 it. Plans depend on the pattern and the advertisements only. When advertisements change, new plans
-are made. If the delegations and the residual are equal, nothing happens; otherwise the delegations
-are removed, and matching restarts at all routers with the messages from then on.
+are made. If the delegations and the residual are equal, nothing happens; otherwise matching restarts
+with the messages from then on, and delegations that nobody uses any more are removed.
 
 Time. Messages are ordered by time, publisher and number. They take different paths, and delegation
 delays them further. A client's watch has the router's `lateness`: messages are held for so long. A
@@ -24,6 +30,7 @@ later message, releases held messages.
 Invariants:
 - each matcher takes one copy of a message, however many subscriptions and sieves let it pass: a
   second copy is recognized for as long as it would not be late.
+- a watch that comes or goes disturbs no other one.
 - within a step, messages are sent before the compounds made of them.
 - answers for a removed watch are dropped: a router never reuses an id. After a `Joined` a neighbour
   may have lost its ids: it gets nothing until its `Restate` has listed its watches.
@@ -38,20 +45,18 @@ import msgspec
 
 from palio.errors import RoutingError
 from palio.model.advertisement import Advertisement
-from palio.model.covering import intersects
 from palio.model.predicate import Filter
 from palio.routing.interest_table import InterestTable
 from palio.routing.packets import Role, Send
-from palio.routing.patterns.automaton import Stamp, stamp
-from palio.routing.patterns.monitor import Matcher, matcher
-from palio.routing.patterns.packets import Assembled, Compound, Sieved, Task, Unwatch, Watch
-from palio.routing.patterns.planning import Delegation, PatternPlan, here, plan
+from palio.routing.patterns.active_watch import ActiveWatch
+from palio.routing.patterns.available import AvailablePatterns
+from palio.routing.patterns.packets import Assembled, Sieved, Task, Watch
+from palio.routing.patterns.pattern import core
+from palio.routing.patterns.planning import PatternPlan, here, plan
 from palio.routing.publication import Peer, Publish
 
 _WatchKey: TypeAlias = tuple[Peer, int]
 """The watcher, and its id of the watch."""
-
-SEEN_MIN = 64  # stamps that are kept before old ones are dropped
 
 
 class PatternSettings(msgspec.Struct, frozen=True):
@@ -69,69 +74,6 @@ class PatternSettings(msgspec.Struct, frozen=True):
             raise RoutingError(f"lateness and hop are 0 or more microseconds; got {self}")
 
 
-class ActiveWatch:
-    """A watch, its plan, and the matcher of what is matched here."""
-
-    def __init__(self, peer: Peer, watch: Watch, lateness: int) -> None:
-        self.peer, self.watch, self.lateness = peer, watch, lateness
-        self.plan = PatternPlan()
-        self.wanted: dict[Filter, None] = {}
-        self.delegated: dict[int, Delegation] = {}  # by the id of our watch at the neighbour
-        self._parts = here(watch.pattern).parts
-        self._matcher: Matcher[Any] | None = None
-        self._seen: dict[Stamp, None] = {}
-        self._seen_max = SEEN_MIN
-        self._late = 0
-
-    def begin(self, made: PatternPlan) -> None:
-        """Restart matching with this plan."""
-        self._late = self.late
-        self.plan = made
-        self._seen = {}
-        self._matcher = None
-        if made.residual is not None:
-            self._matcher = matcher(self.watch.task, made.residual, lateness=self.lateness)
-
-    def is_concerned(self, advertisements: Collection[Advertisement]) -> bool:
-        """Whether one of these advertisements can change the plan."""
-        return any(intersects(a, part) for a in advertisements for part in self._parts)
-
-    @property
-    def late(self) -> int:
-        """How many messages and compounds came too late."""
-        return self._late + (self._matcher.counters.late if self._matcher is not None else 0)
-
-    @property
-    def release_at(self) -> int | None:
-        return self._matcher.release_at if self._matcher is not None else None
-
-    def take(self, publication: Publish) -> list[Any]:
-        """Feed a message of a part; a second copy is dropped."""
-        if self._matcher is None:
-            return []
-        mark = stamp(publication)
-        if mark in self._seen:
-            return []
-        self._seen[mark] = None
-        answers = self._matcher.feed(publication)
-        if len(self._seen) > self._seen_max:
-            floor = self._matcher.floor
-            self._seen = {m: None for m in self._seen if floor is None or m[0] >= floor}
-            self._seen_max = max(SEEN_MIN, 2 * len(self._seen))
-        return answers
-
-    def hear(self, number: int, answer: Compound | Publish) -> list[Any]:
-        """Feed the answer of a neighbour to a delegation."""
-        if self._matcher is None:
-            return [answer]
-        if isinstance(answer, Publish):
-            return self.take(answer)
-        return self._matcher.feed(Assembled(number, answer))
-
-    def expire(self, now: int) -> list[Any]:
-        return self._matcher.expire(now) if self._matcher is not None else []
-
-
 class Watches:
     """All watches of a router; computes what it subscribes to, and what it sends."""
 
@@ -140,16 +82,20 @@ class Watches:
         settings: PatternSettings,
         peers: Mapping[Peer, Role],
         advertised: Callable[[Peer], Iterable[Advertisement]] | None,
+        clock: Callable[[], int] | None,
     ) -> None:
-        """`advertised`: the advertisements of a peer; None: advertisements are not in use."""
+        """`advertised`: the advertisements of a peer; None: advertisements are not in use. `clock`: the
+        time of the publishers; None: the largest time that was seen."""
         self._settings = settings
         self._peers = peers
         self._advertised = advertised
+        self._clock = clock
         self._watched: dict[_WatchKey, ActiveWatch] = {}
         self._unplanned: dict[_WatchKey, None] = {}
-        self._delegated: dict[int, ActiveWatch] = {}
-        self._withdrawn: list[Send] = []  # in this step
-        self._ids = 0
+        self._revised: dict[_WatchKey, None] = {}
+        self.available: AvailablePatterns[_WatchKey] = AvailablePatterns()
+        """What neighbours match for this router; to be read only."""
+        self._latest = -(2**63)  # time of a message that was seen
         self._muted: set[Peer] = set()
         self._table = InterestTable()  # from messages to watches
         self._wanted: list[Filter] | None = []
@@ -181,25 +127,21 @@ class Watches:
         """How many messages and compounds came too late, since the start."""
         return self._late + sum(active.late for active in self)
 
-    def told(self, peer: Peer) -> tuple[Watch, ...]:
-        """What is delegated to a peer."""
-        return tuple(
-            self._delegated_watch(id, active)
-            for id, active in self._delegated.items()
-            if active.delegated[id].peer == peer
-        )
-
     # ---- changes by peers
 
     def say(self, peer: Peer, watch: Watch) -> None:
         """Add a watch of a peer, or replace the one with its id."""
         key = (peer, watch.id)
         known = self._watched.get(key)
+        lateness = self._settings.lateness if watch.lateness is None else watch.lateness
         if known is not None:
             if known.watch == watch:
                 return
+            if _is_revision(known.watch, watch):
+                known.revise(watch, lateness)
+                self._revised[key] = None
+                return
             self._drop(key)
-        lateness = self._settings.lateness if watch.lateness is None else watch.lateness
         self._watched[key] = ActiveWatch(peer, watch, lateness)
         self._unplanned[key] = None
 
@@ -224,40 +166,40 @@ class Watches:
     def _drop(self, key: _WatchKey) -> None:
         active = self._watched.pop(key)
         self._unplanned.pop(key, None)
+        self._revised.pop(key, None)
         self._late += active.late
-        self._withdraw(active)
+        self.available.release(key)
         self._table.change(key, dict.fromkeys(active.wanted, False))
         self._wanted = None
 
     # ---- plans
 
     def settle(self, news: Collection[Advertisement], *, replan: bool) -> list[Send]:
-        """Plan new watches, and those that changed advertisements concern, or (`replan`) all; returns
-        what neighbours are sent."""
-        chosen = list(self._unplanned)
+        """Plan new and revised watches, and those that changed advertisements concern, or (`replan`)
+        all; returns what is sent."""
+        chosen = dict.fromkeys([*self._unplanned, *self._revised])
         if replan or news:
-            chosen += [
-                key
+            chosen |= {
+                key: None
                 for key, active in self._watched.items()
-                if key not in self._unplanned and (replan or active.is_concerned(news))
-            ]
+                if replan or active.is_concerned(news)
+            }
         offers = self._offers() if chosen else None
-        begun: list[Send] = []
+        answers: list[Send] = []
         for key in chosen:
             active = self._watched[key]
             made = self._plan(active, offers)
-            is_same = (made.delegations, made.residual) == (
-                active.plan.delegations,
-                active.plan.residual,
-            )
-            if key in self._unplanned or not is_same:
-                self._withdraw(active)
+            if key in self._unplanned or made.shape != active.plan.shape:
+                self.available.release(key)
                 active.begin(made)
-                begun += self._delegate(active)
+                self._use(key, active)
+            elif key in self._revised:
+                answers += self._answer(active, active.adjust(made))
+                self.available.adjust(key, made.delegations, self._left(active))
             self._want(key, active, made)
-        self._unplanned = {}
-        sends, self._withdrawn = self._withdrawn + begun, []
-        return sends
+        self._unplanned, self._revised = {}, {}
+        told = self.available.settle(self._peers)
+        return answers + [Send(peer, packet) for peer, packet in told]
 
     def _offers(self) -> dict[Peer, tuple[Advertisement, ...]] | None:
         """The advertisements of all peers; None if they are not known, so nothing can be delegated."""
@@ -285,26 +227,15 @@ class Watches:
             self._wanted = None
         active.plan, active.wanted = made, wanted
 
-    def _delegate(self, active: ActiveWatch) -> list[Send]:
-        sends = []
-        for delegation in active.plan.delegations:
-            self._ids += 1
-            self._delegated[self._ids] = active
-            active.delegated[self._ids] = delegation
-            sends.append(Send(delegation.peer, self._delegated_watch(self._ids, active)))
-        return sends
+    def _use(self, key: _WatchKey, active: ActiveWatch) -> None:
+        """Have neighbours match what the plan delegates; of what they match already, the watch gets
+        what begins now or later."""
+        since = self._latest + 1 if self._clock is None else self._clock()
+        self.available.use(key, active.plan.delegations, self._left(active), since)
 
-    def _withdraw(self, active: ActiveWatch) -> None:
-        for id, delegation in active.delegated.items():
-            del self._delegated[id]
-            if delegation.peer in self._peers:
-                self._withdrawn.append(Send(delegation.peer, Unwatch(id)))
-        active.delegated = {}
-
-    def _delegated_watch(self, id: int, active: ActiveWatch) -> Watch:
-        delegation = active.delegated[id]
-        lateness = active.lateness - self._settings.hop
-        return Watch(id, delegation.pattern, delegation.task, lateness)
+    def _left(self, active: ActiveWatch) -> int:
+        """The lateness of what is delegated."""
+        return active.lateness - self._settings.hop
 
     # ---- messages
 
@@ -313,6 +244,7 @@ class Watches:
         that came from it: it has them itself."""
         interested = self._table.interfaces_of(publication.message)
         is_router = self._peers.get(source) is Role.NEIGHBOUR
+        self._latest = max(self._latest, publication.time)
         return [
             send
             for key, active in self._watched.items()
@@ -321,19 +253,26 @@ class Watches:
         ]
 
     def hear(self, peer: Peer, packet: Assembled | Sieved) -> list[Send]:
-        """Process the answer to a delegation; it is dropped if the delegation was removed."""
-        active = self._delegated.get(packet.id)
-        if active is None or active.delegated[packet.id].peer != peer:
+        """Process the answer to a delegation, for all who use it; it is dropped if nobody does."""
+        entry = self.available.find(peer, packet.id)
+        if entry is None:
             return []
-        delegation = active.delegated[packet.id]
-        if isinstance(packet, Sieved) is not (delegation.task is Task.SIEVE):
+        if isinstance(packet, Sieved) is not (entry.task is Task.SIEVE):
             raise RoutingError(
-                f"{peer!r} answers a watch with task {delegation.task} with {type(packet).__name__}"
+                f"{peer!r} answers a watch with task {entry.task} with {type(packet).__name__}"
             )
         part = packet.compound if isinstance(packet, Assembled) else packet.publication
-        return self._answer(active, active.hear(delegation.number, part))
+        start, end = (part.time, part.time) if isinstance(part, Publish) else (part.start, part.end)
+        self._latest = max(self._latest, end)
+        sends: list[Send] = []
+        for use in entry.uses:
+            if use.wants(start, end):
+                active = self._watched[use.user]
+                sends += self._answer(active, active.hear(use.delegation.number, part))
+        return sends
 
     def tick(self, now: int) -> list[Send]:
+        self._latest = max(self._latest, now)
         return [send for active in self for send in self._answer(active, active.expire(now))]
 
     def _answer(self, active: ActiveWatch, answers: list[Any]) -> list[Send]:
@@ -344,3 +283,9 @@ class Watches:
             Send(active.peer, Sieved(id, a) if isinstance(a, Publish) else Assembled(id, a))
             for a in answers
         ]
+
+
+def _is_revision(known: Watch, watch: Watch) -> bool:
+    """Whether a delegated watch differs only in its limits of time, so that it can continue."""
+    is_delegated = known.task is watch.task is not Task.WHOLE
+    return is_delegated and core(known.pattern)[0] == core(watch.pattern)[0]

@@ -42,7 +42,11 @@ MakeRouter: TypeAlias = Callable[[str, bool], AnyRouter]
 ROUTINGS = ("covering", "plain", "flooding")
 
 
-def router_maker(routing: str, patterns: PatternSettings | None = None) -> MakeRouter:
+def router_maker(
+    routing: str,
+    patterns: PatternSettings | None = None,
+    clock: Callable[[], int] | None = None,
+) -> MakeRouter:
     """The constructor of a kind of routers; only those by covering know patterns."""
     if routing == "plain":
         return lambda name, advertisements: PlainRouter(name, advertisements=advertisements)
@@ -50,6 +54,6 @@ def router_maker(routing: str, patterns: PatternSettings | None = None) -> MakeR
         return lambda name, advertisements: FloodingRouter(name, advertisements=advertisements)
     if routing == "covering":
         return lambda name, advertisements: Router(
-            name, advertisements=advertisements, patterns=patterns
+            name, advertisements=advertisements, patterns=patterns, clock=clock
         )
     raise PalioError(f"there is no routing {routing!r}; there are {', '.join(ROUTINGS)}")

@@ -18,7 +18,17 @@ from palio.model.language import parse
 from palio.model.message import Message
 from palio.model.predicate import Constraint, Predicate
 from palio.routing.patterns.packets import Unwatch, Watch
-from palio.routing.patterns.pattern import And, Node, Or, Part, Pattern, Then, Within
+from palio.routing.patterns.pattern import (
+    And,
+    Node,
+    Or,
+    Part,
+    Pattern,
+    Then,
+    Within,
+    bounded,
+    core,
+)
 from palio.sim.kernel.plans import NetworkVerb
 from palio.sim.routers.plans import RouterArgument, RouterOperation, RouterPlan, RouterVerb
 
@@ -41,6 +51,7 @@ class PatternDrawing:
         self._sources = random.sample(self._clients, max(2, len(self._clients) // 4))
         self._offers: dict[str, list[str]] = {client: [] for client in self._clients}
         self._watches: list[tuple[str, int]] = []
+        self._patterns: list[Pattern] = []
         self._numbers = 0
         self._time_us = 0
         self._found: list[RouterOperation] = []
@@ -109,13 +120,26 @@ class PatternDrawing:
             )
 
     def _watch(self, client: str) -> None:
-        random = self._random
-        parts: list[Node] = [_part(random) for _ in range(random.randint(2, 4))]
-        node = _tree(random, parts)
-        pattern = Pattern(node, ("k",) if random.random() < 0.3 else ())
+        pattern = self._pattern()
+        self._patterns.append(pattern)
         self._numbers += 1
         self._watches.append((client, self._numbers))
         self._add(RouterVerb.WATCH, client, Watch(self._numbers, pattern))
+
+    def _pattern(self) -> Pattern:
+        """A new pattern; or one that is watched already, the same with another `within`, or with one
+        more step."""
+        random = self._random
+        dice = random.random() if self._patterns else 1.0
+        if dice > 0.45:
+            parts: list[Node] = [_part(random) for _ in range(random.randint(2, 4))]
+            return Pattern(_tree(random, parts), ("k",) if random.random() < 0.3 else ())
+        known = random.choice(self._patterns)
+        if dice > 0.3:
+            return known
+        plain = core(known)[0].node
+        node = Then((plain, _part(random))) if dice > 0.1 else plain
+        return bounded(Pattern(node, known.same), random.choice((None, 50_000, 500_000)))
 
 
 def _offer(symbol: str) -> Advertisement:

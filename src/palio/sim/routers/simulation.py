@@ -81,7 +81,9 @@ class RouterSimulation(Simulation[RouterOperation, RouterTotals]):
     ) -> None:
         super().__init__(plan, RouterTotals(), trace, START_US)
         self._plan = plan
-        self._make_router = make_router or router_maker(plan.routing, plan.patterns)
+        self._make_router = make_router or router_maker(
+            plan.routing, plan.patterns, lambda: self._clock.now_us
+        )
         self._router_of = dict(plan.clients)
         self._numbers = dict.fromkeys(self._router_of, 0)
         self._histories = {client: SubscriptionHistory() for client in self._router_of}

@@ -1,0 +1,98 @@
+"""A watch at a router: its plan, and the matcher of what is matched here.
+
+    messages of its parts      ┐
+    answers of neighbours      ├─▶ ActiveWatch ──▶ compounds or messages for the watcher
+    time                       ┘
+
+Invariant: the matcher takes one copy of a message, however many subscriptions and sieves let it pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from palio.model.advertisement import Advertisement
+from palio.model.covering import intersects
+from palio.model.predicate import Filter
+from palio.routing.patterns.automaton import Stamp, stamp
+from palio.routing.patterns.monitor import Matcher, matcher
+from palio.routing.patterns.packets import Assembled, Compound, Watch
+from palio.routing.patterns.planning import PatternPlan, here
+from palio.routing.publication import Peer, Publish
+
+SEEN_MIN = 64  # stamps that are kept before old ones are dropped
+
+
+class ActiveWatch:
+    """A watch, its plan, and the matcher of what is matched here."""
+
+    def __init__(self, peer: Peer, watch: Watch, lateness: int) -> None:
+        self.peer, self.watch, self.lateness = peer, watch, lateness
+        self.plan = PatternPlan()
+        self.wanted: dict[Filter, None] = {}
+        self._parts = here(watch.pattern).parts
+        self._matcher: Matcher[Any] | None = None
+        self._seen: dict[Stamp, None] = {}
+        self._seen_max = SEEN_MIN
+        self._late = 0
+
+    def begin(self, made: PatternPlan) -> None:
+        """Restart matching with this plan."""
+        self._late = self.late
+        self.plan = made
+        self._seen = {}
+        self._matcher = None
+        if made.residual is not None:
+            self._matcher = matcher(self.watch.task, made.residual, lateness=self.lateness)
+
+    def revise(self, watch: Watch, lateness: int) -> None:
+        """The watcher needs the same pattern with another `within` around it, or another lateness;
+        `adjust` follows, or `begin`."""
+        self.watch, self.lateness = watch, lateness
+
+    def adjust(self, made: PatternPlan) -> list[Any]:
+        """Continue with a plan of the same shape."""
+        self.plan = made
+        if self._matcher is None or made.residual is None:
+            return []
+        return self._matcher.revise(made.residual, self.lateness)
+
+    def is_concerned(self, advertisements: Collection[Advertisement]) -> bool:
+        """Whether one of these advertisements can change the plan."""
+        return any(intersects(a, part) for a in advertisements for part in self._parts)
+
+    @property
+    def late(self) -> int:
+        """How many messages and compounds came too late."""
+        return self._late + (self._matcher.counters.late if self._matcher is not None else 0)
+
+    @property
+    def release_at(self) -> int | None:
+        return self._matcher.release_at if self._matcher is not None else None
+
+    def take(self, publication: Publish) -> list[Any]:
+        """Feed a message of a part; a second copy is dropped."""
+        if self._matcher is None:
+            return []
+        mark = stamp(publication)
+        if mark in self._seen:
+            return []
+        self._seen[mark] = None
+        answers = self._matcher.feed(publication)
+        if len(self._seen) > self._seen_max:
+            floor = self._matcher.floor
+            self._seen = {m: None for m in self._seen if floor is None or m[0] >= floor}
+            self._seen_max = max(SEEN_MIN, 2 * len(self._seen))
+        return answers
+
+    def hear(self, number: int, answer: Compound | Publish) -> list[Any]:
+        """Feed the answer of a neighbour to a delegation."""
+        if self._matcher is None:
+            return [answer]
+        if isinstance(answer, Publish):
+            return self.take(answer)
+        return self._matcher.feed(Assembled(number, answer))
+
+    def expire(self, now: int) -> list[Any]:
+        return self._matcher.expire(now) if self._matcher is not None else []
