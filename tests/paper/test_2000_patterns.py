@@ -1,4 +1,4 @@
-"""The 2000 paper, section 3.6 (matching patterns), claim by claim.
+"""The 2000 paper, sections 2.4.1 (patterns) and 3.6 (matching patterns), claim by claim.
 
 The network is a line of servers 1 - 2 - 3. The sources of a and b are at 3, that of c at 2; ann is a
 client of 1.
@@ -22,7 +22,7 @@ from palio.routing import (
     Subscribe,
     Unadvertise,
 )
-from palio.routing.patterns import Assembled, Sieved, Task, Watch, parse
+from palio.routing.patterns import Assembled, Monitor, Sieved, Task, Unwatch, Watch, parse
 
 
 def offer(symbol: str) -> Advertisement:
@@ -58,8 +58,11 @@ class Servers:
                 self.said.append((name, send.peer, send.packet))
                 queue.append((send.peer, Received(name, send.packet)))
 
-    def watch(self, text: str) -> None:
-        self.step("1", Received("ann", Watch(1, parse(text))))
+    def watch(self, text: str, id: int = 1, at: str = "1", client: str = "ann") -> None:
+        self.step(at, Received(client, Watch(id, parse(text))))
+
+    def unwatch(self, id: int, at: str = "1", client: str = "ann") -> None:
+        self.step(at, Received(client, Unwatch(id)))
 
     def publish(self, symbols: str) -> None:
         for symbol in symbols:
@@ -83,6 +86,72 @@ class Servers:
 
 A_B = "[t = 'a'] then [t = 'b']"
 A_B_C = f"{A_B} then [t = 'c']"
+
+
+# ---- 2.4.1
+
+
+def matches(text: str, *steps: str) -> list[list[int]]:
+    """The times of the messages of each match. A step is the symbols of one message: "ab" is both an a
+    and a b."""
+    monitor = Monitor(text)
+    found = []
+    for time, symbols in enumerate(steps):
+        message = dict.fromkeys(symbols, True)
+        found += monitor.feed((message, time))
+    return [[m.time for m in compound.messages] for compound in found]
+
+
+def test_or_matches_any_single_notification_of_either() -> None:
+    """2.4.1: "matches any single n such that n is in the union of both sets"."""
+    assert matches("[a] or [b]", "a", "b", "c", "ab") == [[0], [1], [3]]
+
+
+def test_then_needs_a_later_time() -> None:
+    """2.4.1: a pair of notifications with t1 < t2; one notification is no pair."""
+    assert matches("[a] then [b]", "a", "b") == [[0, 1]]
+    assert matches("[a] then [b]", "b", "a") == []
+    assert matches("[a] then [b]", "ab") == []
+    monitor = Monitor("[a] then [b]")
+    assert monitor.feed(({"a": True}, 5)) == monitor.feed(({"b": True}, 5)) == []
+
+
+def test_and_where_one_notification_may_match_both_sides() -> None:
+    """2.4.1, "under one interpretation, it may be allowed that n1 = n2 and t1 = t2": `with`."""
+    assert matches("[a] with [b]", "ab") == [[0]]
+    assert matches("[a] with [b]", "b", "a") == [[0, 1]]
+    assert matches("[a] with [a]", "a", "a") == [[0], [1]]
+
+
+def test_and_where_two_occurrences_must_be_matched() -> None:
+    """2.4.1, "under another interpretation ... two different, temporally-separated occurrences": `and`,
+    also where their content is the same."""
+    assert matches("[a] and [b]", "ab") == []
+    assert matches("[a] and [b]", "ab", "ab") == [[0, 1]]
+    assert matches("[a] and [b]", "b", "a") == [[0, 1]]
+    assert matches("[a] and [a]", "a", "a") == [[0, 1]]
+
+
+def test_the_two_readings_agree_where_nothing_is_in_common() -> None:
+    """2.4.1: they differ only where the intersection of both sets is not empty."""
+    steps = ["a", "b", "b", "c", "a", "a", "b"]
+    assert matches("[a] and [b]", *steps) == matches("[a] with [b]", *steps) != []
+
+
+@pytest.mark.parametrize("word", ["then", "and", "with", "or"])
+def test_a_compound_subscription_may_be_the_union_of_its_parts(word: str) -> None:
+    """2.4.1: "irrespective of the operator", its parts are subscribed to, and "final matching of the
+    specified pattern must be performed locally"."""
+    servers = Servers(advertisements=False)
+    servers.watch(f"[t = 'a'] {word} [t = 'b']")
+    subscribed = [(a, b, str(p.filter)) for a, b, p in servers.said if isinstance(p, Subscribe)]
+    parts = ("t = 'a'", "t = 'b'")
+    assert sorted(subscribed) == [(a, b, p) for a, b in (("1", "2"), ("2", "3")) for p in parts]
+    assert len(servers.routers["1"].watches) == 1
+    assert len(servers.routers["3"].watches) == 0
+
+
+# ---- 3.6
 
 
 def test_patterns_are_assembled_as_close_as_possible_to_their_sources() -> None:
@@ -177,3 +246,72 @@ def test_all_that_belongs_to_a_pattern_is_a_subscription_like_others() -> None:
     assert not any(isinstance(packet, Subscribe) for _, _, packet in servers.said)
     servers.publish("acb")
     assert sum(isinstance(packet, Assembled) for packet in servers.got) == 1
+
+
+def test_a_table_has_available_patterns_and_their_providers() -> None:
+    """3.6: "each element p has an associated set providers(p)"."""
+    servers = Servers()
+    servers.watch(A_B_C)
+    tables = {name: router.watches.available for name, router in servers.routers.items()}
+    assert tables["1"].providers(parse(A_B_C)) == ("2",)
+    assert tables["2"].providers(parse(A_B)) == ("3",)
+    assert tables["2"].providers(parse(A_B_C)) == ()  # it is matched here
+    assert len(tables["3"]) == 0
+    servers.unwatch(1)
+    assert [len(table) for table in tables.values()] == [0, 0, 0]
+
+
+def test_monitors_that_are_set_up_provide_sub_sequences() -> None:
+    """3.6: "the providers of sub-sequences of notifications are other monitors that the server has
+    already set up for previous compound subscriptions": c is all that is asked for in addition."""
+    servers = Servers()
+    servers.watch(A_B, 1)
+    assert [link[:2] for link in servers.watches()] == [("1", "2"), ("2", "3")]
+    servers.said.clear()
+    servers.watch(A_B_C, 2)
+    assert servers.watches() == [("1", "2", Task.ASSEMBLE, A_B_C)]  # nothing from 2 to 3
+    servers.watch(f"{A_B_C} within 1 hour", 2, "2", "cy")
+    assert len(servers.watches()) == 1
+    servers.said.clear()
+    servers.publish("abc")
+    assert servers.crossed().count(("3", "2")) == 1  # one compound of a and b for three patterns
+    assert [len(found.compound.messages) for found in servers.got] == [2, 3, 3]
+    # It stays as long as one of them needs it.
+    servers.unwatch(1)
+    servers.unwatch(2)
+    assert len(servers.routers["3"].watches) == 1
+    servers.unwatch(2, "2", "cy")
+    assert [len(router.watches) for router in servers.routers.values()] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("count", [1, 2, 10])
+def test_equal_watches_cause_one_delegation(count: int) -> None:
+    """3.6: what is available is used; neither delegations nor messages on links grow with the number
+    of those who watch the same."""
+    servers = Servers()
+    for id in range(count):
+        servers.watch(A_B, id)
+    assert [link[:2] for link in servers.watches()] == [("1", "2"), ("2", "3")]
+    servers.publish("abbab")
+    assert servers.crossed() == [("3", "2"), ("2", "1")] * 2
+    assert len(servers.got) == 2 * count
+    for id in range(count):
+        assert len(servers.routers["3"].watches) == 1
+        servers.unwatch(id)
+    assert [len(router.watches) for router in servers.routers.values()] == [0, 0, 0]
+
+
+def test_assembling_near_the_sources_saves_packets() -> None:
+    """3.6 with 2.4.1: the same messages, matched at the server of who subscribed (the union of the
+    parts), and assembled near the sources; the compounds are the same."""
+    symbols = "aaabcbbabacaabbbabcbabaccbaab"
+    crossed, found = [], []
+    for advertisements in (False, True):
+        servers = Servers(advertisements=advertisements)
+        for id, text in enumerate((A_B_C, A_B, A_B_C, A_B)):
+            servers.watch(text, id)
+        servers.publish(symbols)
+        crossed.append(len(servers.crossed()))
+        found.append(sorted(str(packet) for packet in servers.got))
+    assert found[0] == found[1] != []
+    assert crossed[1] < 0.75 * crossed[0], crossed

@@ -10,7 +10,17 @@ from __future__ import annotations
 from itertools import product
 
 from palio.routing.packets import Publish
-from palio.routing.patterns.pattern import And, Node, Or, Part, Pattern, Then, Within, single
+from palio.routing.patterns.pattern import (
+    And,
+    Node,
+    Or,
+    Part,
+    Pattern,
+    Then,
+    With,
+    Within,
+    single,
+)
 
 Match = frozenset[int]
 
@@ -34,10 +44,11 @@ def matches(node: Node, messages: list[Publish]) -> set[Match]:
                 if _last(a, messages) < _first(b, messages)
             }
         return whole
-    assert isinstance(node, And)
+    assert isinstance(node, And | With)
     whole = {frozenset[int]()}
     for part in node.parts:
-        whole = {a | b for a, b in product(whole, matches(part, messages)) if not a & b}
+        pairs = product(whole, matches(part, messages))
+        whole = {a | b for a, b in pairs if isinstance(node, With) or not a & b}
     return whole
 
 
@@ -68,8 +79,10 @@ def tight(node: Node, messages: list[Publish]) -> dict[tuple[int, int], Match]:
                 }
             )
         return left
-    assert isinstance(node, And)
+    assert isinstance(node, And | With)
     singles = tuple(part for part in node.parts if single(part) is not None)
+    if isinstance(node, With):
+        singles = ()  # no part must leave a message to another one
     found = {}
     components = [tight(part, messages) for part in node.parts if part not in singles]
     if len(singles) > 1:

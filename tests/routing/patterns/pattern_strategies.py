@@ -14,7 +14,7 @@ import palio
 from palio.errors import InvalidPattern
 from palio.model.message import Message
 from palio.routing.packets import Publish
-from palio.routing.patterns.pattern import And, Node, Or, Part, Pattern, Then, Within
+from palio.routing.patterns.pattern import And, Node, Or, Part, Pattern, Then, With, Within
 
 SYMBOLS = "abcd"
 
@@ -31,7 +31,7 @@ def symbols() -> SearchStrategy[Part]:
     )
 
 
-def _joined(kind: type[Then | And | Or], nodes: list[Node]) -> Node:
+def _joined(kind: type[Then | And | With | Or], nodes: list[Node]) -> Node:
     try:
         return kind(tuple(nodes))
     except InvalidPattern:  # an `and` whose parts share messages
@@ -44,7 +44,7 @@ def nodes() -> SearchStrategy[Node]:
         lambda inner: st.one_of(
             st.builds(
                 _joined,
-                st.sampled_from([Then, Then, And, Or]),
+                st.sampled_from([Then, Then, And, With, Or]),
                 st.lists(inner, min_size=2, max_size=3),
             ),
             st.builds(Within, inner, st.integers(1, 6)),
@@ -91,5 +91,7 @@ def _tree(rng: random.Random, parts: list[Part]) -> Node:
         return parts[0]
     cuts = sorted(rng.sample(range(1, len(parts)), rng.randint(1, min(2, len(parts) - 1))))
     pieces = [parts[i:j] for i, j in zip([0, *cuts], [*cuts, len(parts)], strict=True)]
-    joined = _joined(rng.choice([Then, Then, And, Or]), [_tree(rng, piece) for piece in pieces])
+    joined = _joined(
+        rng.choice([Then, Then, Then, And, With, Or]), [_tree(rng, piece) for piece in pieces]
+    )
     return Within(joined, rng.randint(5, 40)) if rng.random() < 0.3 else joined

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import palio
 from palio.errors import InvalidPattern, LimitExceeded, PalioError, ParseError
-from palio.routing.patterns import And, Or, Part, Pattern, Then, Within, parse
+from palio.routing.patterns import And, Or, Part, Pattern, Then, With, Within, parse
 from tests import strategies
 from tests.routing.patterns.pattern_strategies import nodes
 
@@ -24,6 +24,7 @@ def test_what_is_read() -> None:
     assert parse("([t = 'a'] then [t = 'b'] within 2 hours) and [t = 'c']").node == And(
         (Within(Then((A, B)), 7_200_000_000), C)
     )
+    assert parse("([t = 'a'] then [t = 'b']) WITH [t = 'b']").node == With((Then((A, B)), B))
     for text in ("[t = 'a'] within 1 day same k, `x y`", "[t = 'a'] same k, `x y` within 24 hours"):
         assert parse(text) == Pattern(Within(A, 86_400_000_000), ("k", "x y"))
     assert parse("[a = ']' OR `]` = \"]\" /* ] */ AND b = r'\\]' -- ]\n]").node == Part(
@@ -37,6 +38,8 @@ def test_normal_form() -> None:
     assert parse("[t = 'a'] then ([t = 'b'] then [t = 'c'])").node == Then((A, Then((B, C))))
     assert parse("[t = 'a'] and ([t = 'b'] and [t = 'c'])").node == And((A, B, C))
     assert parse("([t = 'a'] or [t = 'b']) or [t = 'c']").node == Or((A, B, C))
+    assert parse("[t = 'a'] with ([t = 'b'] with [t = 'c'])").node == With((A, B, C))
+    assert parse("[t = 'a'] and ([t = 'b'] with [t = 'c'])").node == And((A, With((B, C))))
     assert parse("(([t = 'a']))").node == A
 
 
@@ -63,8 +66,10 @@ def test_any_predicate_stands_in_brackets(predicate: palio.Predicate) -> None:
     [
         ("", "predicate in brackets", 0),
         ("[t = 1] then", "the pattern ends", 12),
-        ("[t = 1] [t = 2]", "here may stand then, and, or", 8),
+        ("[t = 1] [t = 2]", "here may stand then, and, with, or", 8),
         ("[t = 1] then [t = 2] or [t = 3]", "`then` and `or` are mixed", 21),
+        ("[t = 1] and [t = 2] with [t = 3]", "`and` and `with` are mixed", 20),
+        ("[t = 1] with", "the pattern ends", 12),
         ("[t = 1] then t = 2", "predicate in brackets", 13),
         ("[t = 1", "bracket is not closed", 0),
         ("[t = 'x]", "this ' is not closed", 5),
@@ -82,6 +87,7 @@ def test_any_predicate_stands_in_brackets(predicate: palio.Predicate) -> None:
         ("([t = 1] same k) then [t = 2]", "belongs to the whole pattern", 9),
         ("[t = 1] same 5", "names of attributes", 13),
         ("([a = 1] then [b = 1]) and [c = 1]", "may select the same message", 27),
+        ("([a = 1] then [b = 1]) and [c = 1]", "write `with`", 27),
         ("(" * 60, "nested more than 50 deep", 50),
     ],
 )
@@ -112,7 +118,7 @@ def test_limits() -> None:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text("[]()'`\"ab=1 \\then and or within same days,-/*", max_size=60))
+@given(st.text("[]()'`\"ab=1 \\then and with or within same days,-/*", max_size=60))
 def test_any_text_is_a_pattern_or_a_clear_error(text: str) -> None:
     with suppress(PalioError):
         assert parse(str(parse(text))) == parse(text)

@@ -75,6 +75,13 @@ def test_assembler_gives_the_tight_matches(pattern: Pattern, messages: list[Publ
         ("[t = 'a'] and [t = 'a']", "aaa", ["01"]),  # different messages
         ("[TRUE] and [t = 'b']", "ba", ["01"]),
         ("[TRUE] and [t = 'b']", "ab", ["01"]),
+        ("[t IN ('a', 'b')] with [t IN ('b', 'c')]", "b", ["0"]),  # the same message
+        ("[t IN ('a', 'b')] with [t IN ('b', 'c')]", "acb", ["01", "2"]),
+        ("[t = 'a'] with [t = 'b']", "bba", ["12"]),  # as `and`, where nothing is in common
+        ("[t = 'a'] with [t = 'a']", "aa", ["0", "1"]),
+        ("([t = 'a'] then [t = 'b']) with [t = 'b']", "ab", ["01"]),  # `and` would be refused
+        ("([t = 'a'] then [t = 'b']) with ([t = 'b'] then [t = 'c'])", "abc", ["012"]),
+        ("([t = 'a'] with [t = 'b']) then [t = 'c'] within 2 microseconds", "ab bac", ["345"]),
         ("[t = 'a'] or [t = 'b']", "ab", ["0", "1"]),
         ("[t = 'a'] then [t = 'b'] within 2 microseconds", "a  b a b", ["57"]),
         ("([t = 'a'] then [t = 'b'] within 1 microsecond) then [t = 'c']", "a babc", ["345"]),

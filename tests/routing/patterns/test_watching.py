@@ -84,7 +84,7 @@ def test_delegated_equals_local_on_larger_networks() -> None:
     """Long runs with many matches and all tasks; and less crosses the links."""
     rng, tasks, compounds = random.Random(36), Counter[Task](), 0
     crossed = {True: 0, False: 0}
-    for case in range(60):
+    for case in range(90):
         symbols = "abcdef"
         parents = [rng.randrange(i + 1) for i in range(rng.randint(2, ROUTERS_MAX - 1))]
         count = len(parents) + 1

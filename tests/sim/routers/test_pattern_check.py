@@ -93,7 +93,7 @@ def test_sieves_and_assemblers_are_at_work(monkeypatch: pytest.MonkeyPatch) -> N
         return step(self, event)
 
     monkeypatch.setattr(Router, "step", noting)
-    for seed in range(SEEDS):
+    for seed in range(3 * SEEDS):
         run(draw(SMALL, seed))
     assert seen == {"assemble", "sieve"}
 

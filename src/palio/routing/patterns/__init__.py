@@ -7,7 +7,7 @@ parse ──▶ Pattern ──▶ Monitor ──feed──▶ Compound, Compound
 from palio.routing.patterns.language import parse
 from palio.routing.patterns.monitor import Assembler, Monitor, Sieve, matcher
 from palio.routing.patterns.packets import Assembled, Compound, Sieved, Task, Unwatch, Watch
-from palio.routing.patterns.pattern import And, Or, Part, Pattern, Then, Within
+from palio.routing.patterns.pattern import And, Or, Part, Pattern, Then, With, Within
 from palio.routing.patterns.planning import Delegation, PatternPlan, plan
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Then",
     "Unwatch",
     "Watch",
+    "With",
     "Within",
     "matcher",
     "parse",

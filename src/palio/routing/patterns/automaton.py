@@ -10,7 +10,7 @@ larger pattern can do with a span, it can do with a better one. So each state be
 
     Leaf        each of its messages is a span
     Following   left then right: for a right span, the latest left span that ends before it
-    Together    `and` of parts that share no messages: the latest span of each
+    Together    `and` of parts that share no messages, and `with`: the latest span of each
     Distinct    `and` of single messages: the latest choice of different ones
     Either      `or`: whatever its choices give, the leftmost of equals
     Near        `within`: the spans that are short enough
@@ -37,7 +37,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from palio.model.message import Message
 from palio.model.predicate import Predicate
-from palio.routing.patterns.pattern import And, Node, Or, Part, Then, Within, single
+from palio.routing.patterns.pattern import And, Node, Or, Part, Then, With, Within, single
 from palio.routing.publication import Publish
 
 Stamp: TypeAlias = tuple[int, str, int]
@@ -71,7 +71,9 @@ def span_of(messages: tuple[Publish, ...]) -> MatchSpan:
 
 
 def _hull(spans: Iterable[MatchSpan]) -> MatchSpan:
-    return span_of(tuple(sorted((m for span in spans for m in span.messages), key=stamp)))
+    """The span of all these messages; one that several spans have, it has once."""
+    messages = {stamp(m): m for span in spans for m in span.messages}
+    return span_of(tuple(messages[mark] for mark in sorted(messages)))
 
 
 class PatternState(Protocol):
@@ -323,6 +325,8 @@ def build(node: Node, takes: list[Predicate | int]) -> PatternState:
         return state
     if isinstance(node, And):
         return _together(node, takes)
+    if isinstance(node, With):
+        return Together([build(part, takes) for part in node.parts])
     if isinstance(node, Or):
         return Either([build(choice, takes) for choice in node.choices])
     takes.append(node.predicate if isinstance(node, Part) else node.number)

@@ -1,7 +1,7 @@
 """The text of patterns: predicates in brackets, words between them.
 
     pattern   := chain [within] [same]                      same: of the whole pattern only
-    chain     := unit | unit then unit ... | unit and unit ... | unit or unit ...
+    chain     := unit | unit then unit ... | unit and unit ... | unit with unit ... | unit or unit ...
     unit      := '[' predicate ']' | '(' chain [within] ')'
     within    := 'within' NUMBER UNIT                       microseconds ... days
     same      := 'same' NAME {',' NAME}
@@ -28,6 +28,7 @@ from palio.routing.patterns.pattern import (
     Part,
     Pattern,
     Then,
+    With,
     Within,
     clash,
     node_text,
@@ -38,7 +39,12 @@ NESTING_MAX = 50
 _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"[^\W\d]\w*|`(?:[^`]|``)+`")
-_OPERATORS: dict[str, type[Then | And | Or]] = {"then": Then, "and": And, "or": Or}
+_OPERATORS: dict[str, type[Then | And | With | Or]] = {
+    "then": Then,
+    "and": And,
+    "with": With,
+    "or": Or,
+}
 # A predicate up to its bracket: a bracket inside of a string, a quoted name or a comment is none.
 _PREDICATE = re.compile(
     r"""(?: (?<![\w$])[rR](?:'[^']*'|"[^"]*")
@@ -185,7 +191,7 @@ class _PatternReader:
             return "this parenthesis closes nothing"
         if self._word() in ("within", "same"):
             return f"`{self._word()}` is there already; the inner one goes into parentheses"
-        return "here may stand then, and, or, within, same, or the end"
+        return "here may stand then, and, with, or, within, same, or the end"
 
     def fail(self, reason: str, at: int | None = None) -> NoReturn:
         raise ParseError(reason, self.text, self.at if at is None else at)

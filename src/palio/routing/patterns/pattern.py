@@ -11,9 +11,9 @@ What a pattern means is written in docs/concepts/patterns.md. Nodes are in norma
 an `and` is one `and`, and so for `or`; a `then` that begins with a `then` is one `then`, because
 A then B then C means (A then B) then C. So printing then parsing gives the same pattern.
 
-The parts of an `and` take different messages. When one of them takes more than one message, its
-predicates must exclude those of the others: only then is the state of a monitor small
-(automaton.py). A pattern that breaks this cannot be made.
+The paper has two readings of `and` (2000, 2.4.1), and each has its word: the parts of `and` take
+different messages, those of `with` may take the same. When a part of `and` takes more than one message, its predicates must exclude those of the others: only then is the state of
+a monitor small (automaton.py). A pattern that breaks this cannot be made; `with` has no such rule.
 """
 
 from __future__ import annotations
@@ -82,6 +82,16 @@ class And(msgspec.Struct, frozen=True, tag=True):
             )
 
 
+class With(msgspec.Struct, frozen=True, tag=True):
+    """All parts, in any order; a message may belong to several of them."""
+
+    parts: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "parts", _flat(With, self.parts))
+        _at_least_two("with", self.parts)
+
+
 class Or(msgspec.Struct, frozen=True, tag=True):
     """One of them."""
 
@@ -105,11 +115,12 @@ class Within(msgspec.Struct, frozen=True, tag=True):
             )
 
 
-Node: TypeAlias = Union[Part, Then, And, Or, Within, Awaited]  # noqa: UP007 (used before it is whole)
+Node: TypeAlias = Union[Part, Then, And, With, Or, Within, Awaited]  # noqa: UP007 (used before it is whole)
 
 CLASH = (
     "{} and {} may select the same message; where a part of `and` takes several messages, its "
-    "predicates must exclude those of the other parts: add a condition that tells them apart"
+    "predicates must exclude those of the other parts: add a condition that tells them apart, or "
+    "write `with`, where one message may belong to both"
 )
 
 
@@ -158,7 +169,7 @@ def children(node: Node) -> tuple[Node, ...]:
     """What a node is made of, from left to right."""
     if isinstance(node, Then):
         return node.steps
-    if isinstance(node, And):
+    if isinstance(node, And | With):
         return node.parts
     if isinstance(node, Or):
         return node.choices

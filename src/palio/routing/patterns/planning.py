@@ -23,7 +23,7 @@ the tight spans since a match are those of an S that is never restarted and that
 match: the Assembler gives those, and the monitor drops a compound that began before.
 (3) A compound arrives with its last message. For a `then` whose right side is S, the monitor would
 need to know what had ended before S began, long before: hence "no step precedes it".
-For `and`, `or` and the left side of `then` only the order of ends matters, which is kept. No other
+For `and`, `with`, `or` and the left side of `then` only the order of ends matters, which is kept. No other
 part wants a message of S, so no message would be taken by two nodes in one step there and in two
 steps here. (4) A Sieve lets through every message of every tight span of S: when it comes, it is
 last in a span that is kept or given by a state of S, and a message that is neither then is in no
@@ -59,6 +59,7 @@ from palio.routing.patterns.pattern import (
     Part,
     Pattern,
     Then,
+    With,
     Within,
     bounded,
     children,
@@ -179,8 +180,8 @@ class _Planner:
             return Within(self.place(node.node, inner, first), node.micros)
         if isinstance(node, Then):
             return self._then(node, micros, first)
-        if isinstance(node, And):
-            return And(tuple(self.place(part, micros, first) for part in node.parts))
+        if isinstance(node, And | With):
+            return type(node)(tuple(self.place(part, micros, first) for part in node.parts))
         if isinstance(node, Or):
             return Or(tuple(self.place(choice, micros, first) for choice in node.choices))
         return node

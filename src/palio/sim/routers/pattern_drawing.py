@@ -25,6 +25,7 @@ from palio.routing.patterns.pattern import (
     Part,
     Pattern,
     Then,
+    With,
     Within,
     bounded,
     core,
@@ -162,7 +163,7 @@ def _tree(random: Random, parts: list[Node]) -> Node:
         return parts[0]
     cut = random.randrange(1, len(parts))
     nodes = (_tree(random, parts[:cut]), _tree(random, parts[cut:]))
-    kind = random.choice((Then, Then, And, Or))
+    kind = random.choice((Then, Then, Then, And, With, Or))
     try:
         node: Node = kind(nodes)
     except InvalidPattern:  # an `and` whose parts may want one message
