@@ -7,7 +7,9 @@
         Unwatch(id)                         ─────▶
 
 The sender of a watch chooses its id. The watch lasts until the sender removes it or leaves. A router
-delegates a part of a pattern by watching it at a neighbour; a client's watch is always `whole`.
+delegates a part of a pattern by watching it at a neighbour; a client's watch is always `whole`, what is
+delegated is not. A neighbour's watch that comes again with another `within` around the pattern, or
+another lateness, continues; any other difference begins a new one.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ class Task(StrEnum):
     """What a router does with a pattern that it is given."""
 
     WHOLE = "whole"
-    """Match all of it: a Monitor. Its compounds are what the subscriber gets."""
+    """Match all of it: a Monitor, at the router of a client. Its compounds are what the client gets."""
     ASSEMBLE = "assemble"
     """Match a part of a larger pattern: an Assembler. Its compounds go into a monitor."""
     SIEVE = "sieve"

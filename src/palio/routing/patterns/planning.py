@@ -11,7 +11,8 @@ A peer provides a part if it has an advertisement that intersects the predicate 
 sub-pattern of at least two messages is delegated if one neighbour, and no other peer, provides all
 its parts:
 
-    same task  the whole pattern: the neighbour gets every message that this router would get.
+    the task that this router has (for WHOLE: ASSEMBLE)
+               the whole pattern: the neighbour gets every message that this router would get.
     ASSEMBLE   no step precedes it (it is in the first step of every `then` around it), and no other
                part of the pattern matches its messages. Its tight spans arrive as compounds.
     SIEVE      otherwise. The neighbour sends the messages of tight spans, and this router matches.
@@ -33,6 +34,11 @@ A then B then C is (A then B) then C; still a Sieve of B then C does: if c ends 
 A then B then C and not of B then C, there is a c' between the latest b and c, and A then B then c'
 lies inside. A run at the front is a node, and can be assembled. (6) A `within` around S bounds S
 as well: what is longer can be in no match of the whole.
+
+(7) A monitor of nothing but S, assembled elsewhere, is a monitor of S, by (2): its matches are the tight
+spans that begin after the last match. And since an S that is never restarted has the tight spans of
+all, whenever they began to ask, one Assembler or Sieve of S serves any number of them
+(available.py).
 
 A router that is given a task plans it again, with the same function: for an Assembler (2) to (6) hold
 as they do for a Monitor, and a Sieve of sieved messages lets through what it would of all (4).
