@@ -216,6 +216,7 @@ PATTERNS = [
     "[x = 1] THEN [x = 2] WITHIN 1 minute",
     "([a > 1.5] AND [s LIKE 'a%']) THEN [b IS NULL] WITHIN 5 days SAME k, `two words`",
     "[x IN (1, 2)] OR ([y = TIMESTAMP '2013-01-31 10:00:00'] THEN [s = 'it''s']) within 10 seconds",
+    "([x > 1] THEN [x > 2]) WITH [x > 2] WITH [y = 1] SAME k",
 ]
 _PATTERN_WORDS = [
     "[",
@@ -224,6 +225,7 @@ _PATTERN_WORDS = [
     ")",
     "THEN",
     "AND",
+    "WITH",
     "OR",
     "WITHIN",
     "SAME",

@@ -106,3 +106,24 @@ def test_a_broker_that_restarts_is_told_again_and_delegates_again() -> None:
     assert delegated(exchange) == [("a", "b", Task.ASSEMBLE, 2), ("b", "c", Task.ASSEMBLE, 1)]
     publish(exchange, bob, 1, 2)
     assert (numbers(ann), numbers(cy)) == ([[1, 2]], [[1, 2]])
+
+
+def test_on_a_ring_the_delegations_lead_toward_the_source() -> None:
+    """The source is at c; from a its tree leads over one of b and d. Each client gets all, and once."""
+    ring = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")]
+    exchange = network(ring, routing="forwarding", advertisements=True)
+    bob = exchange.client("c", "bob")
+    bob.session.requests.advertise(("x IN (1, 2)",))
+    watching = [exchange.client(name, f"client {i}") for i, name in enumerate("aabd")]
+    exchange.run()
+    ids = [client.session.subscriptions.subscribe(pattern=PAIR) for client in watching]
+    exchange.run()
+    used = delegated(exchange, "abcd")
+    assert sum(uses for *_, uses in used) == 5  # the four clients, and broker a at its neighbour
+    assert len(used) == 3
+    publish(exchange, bob, 1, 2, 2, 1, 2)
+    assert [numbers(client) for client in watching] == [[[1, 2], [4, 5]]] * 4
+    for client, id in zip(watching, ids, strict=True):
+        client.session.subscriptions.unsubscribe(id)
+    exchange.run()
+    assert delegated(exchange, "abcd") == []
