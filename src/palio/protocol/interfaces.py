@@ -5,6 +5,7 @@
     DurableConsumers      the clients of a durable subscription here, for messages that are not durable
     DurableSubscription   its queue, here or at another broker, for messages that are durable
     RemoteBroker          another broker that wants the message: a neighbour, or any by its link state
+    NextHop               an entry of a routing scheme: brokers behind a neighbour want the message
     PublishGrant          an identity that may publish the message
 
 One table maps the filters of all of them to these values (routing/interest_table.py). The others are
@@ -47,6 +48,11 @@ class RemoteBroker(msgspec.Struct, frozen=True, gc=False):
     name: str
 
 
+class NextHop(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    """Of the entry, as the routing policy calls it (policies/tree_policy.py)."""
+
+
 class PublishGrant(msgspec.Struct, frozen=True, gc=False):
     identity: str
 
@@ -65,7 +71,7 @@ class Network(msgspec.Struct, frozen=True, gc=False):
 
 
 LocalInterface: TypeAlias = LiveSubscription | SharedSubscription | DurableConsumers
-Interface: TypeAlias = LocalInterface | DurableSubscription | RemoteBroker | PublishGrant
+Interface: TypeAlias = LocalInterface | DurableSubscription | RemoteBroker | NextHop | PublishGrant
 
 # Kinds, by which a lookup result is split: bits, so several kinds combine into one number.
 LIVE: Final = 1
@@ -81,6 +87,7 @@ _KINDS: dict[type, int] = {
     DurableConsumers: CONSUMERS,
     DurableSubscription: DURABLE,
     RemoteBroker: BROKER,
+    NextHop: BROKER,
     PublishGrant: GRANT,
     str: PATTERN,
 }

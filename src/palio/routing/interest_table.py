@@ -1,16 +1,14 @@
 """The interest table: which interfaces does a message match? One forwarding table with live updates.
 
-Each interface has a changing set of filters. A small table evaluates them one by one, until that
-has cost more than compiling would. Above `EVALUATED_MAX` filters there is always a compiled table of
-the engine pivot; changes make a new version of it, when the next message is looked up or by
-`settle`. A batch of messages is matched as one column of JSON texts.
+A small table evaluates the filters of its interfaces one by one, until that has cost more than compiling
+would. Above `EVALUATED_MAX` filters there is always a compiled table of the engine pivot; changes make a
+new version of it, when the next message is looked up or by `settle`. A batch is matched as one column.
 
     interface ──▶ slot, a number ──▶ buckets of at most BUCKET_MAX filters ──▶ rows of the table
 
-A compiled table can remove whole interfaces only. Hence the buckets: to remove a filter, its bucket
-is compiled again, and not all filters of the interface. Versions have to be merged and compacted now
-and then, so that they do not become larger than the table. That takes long: `upkeep` gives such work
-to whoever has a thread for it; without `defers` it is done at once.
+A compiled table can remove whole rows only, hence the buckets (interest_buckets.py). Versions have to be
+merged and compacted now and then, so that they do not become larger than the table. That takes long:
+`upkeep` gives such work to whoever has a thread for it; without `defers` it is done at once.
 
 An answer consists of slots (`Matches`). The slot of a removed interface is not reused before
 `reclaim`, so an answer that is kept for a while never refers to another interface. A batch has few
@@ -23,7 +21,7 @@ different answers (`Grouped`), so Python does something for each answer, not for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -46,8 +44,7 @@ BATCH_MIN = 8  # messages: fewer are quicker one by one
 
 _UNKNOWN = -1
 _SHORT_MAX = 1 << 16
-_SHARE, _LEAST = 0.5, 4096
-"""A table is compacted when so many changes lie above its base: a share of it, and at least so many."""
+_SHARE, _LEAST = 0.5, 4096  # changes above the base when a table is compacted: a share, at least
 
 T = TypeVar("T")
 
@@ -63,8 +60,7 @@ class MessageRows(Protocol):
 
 
 class InterestTable:
-    """The filters of all interfaces, ready to match. `kind_of` sorts interfaces into at most eight
-    kinds, each a bit, by which answers can be filtered.
+    """The filters of all interfaces. `kind_of` sorts interfaces into at most eight kinds, each a bit.
 
     >>> from palio.model.language import parse
     >>> table = InterestTable()
@@ -108,6 +104,10 @@ class InterestTable:
             if self._size <= EVALUATED_MAX:
                 self._table = None
                 self._buckets.forget_table()
+
+    def filters_of(self, interface: Interface) -> Collection[Filter]:
+        """The filters of an interface; a view, until the next change."""
+        return self._filters.get(interface, {}).keys()
 
     def _add(self, interface: Interface, found: Filter) -> None:
         own = self._filters.get(interface)

@@ -6,7 +6,7 @@ A message travels as in a broker: a policy that needs no match gets no intereste
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from palio import Predicate
@@ -14,6 +14,7 @@ from palio.model.message import Message
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.policies.policy import RoutingPolicy
 from palio.protocol.policies.registry import POLICIES
+from palio.protocol.policies.tree_policy import TreePolicy
 from palio.protocol.wire.encode import NO_ROUTE
 from palio.routing import Router, Topology
 
@@ -47,6 +48,13 @@ def make_policy(name: str, me: str, net: Topology | None = None) -> RoutingPolic
     return policy
 
 
+def interested_entries(policy: RoutingPolicy, wanting: Iterable[str]) -> list[str]:
+    """What an interest table answers when these brokers want a message."""
+    if not isinstance(policy, TreePolicy):
+        return sorted(wanting)
+    return [name for name, brokers in policy.entries() if not brokers.isdisjoint(wanting)]
+
+
 class PolicyBroker:
     """A routing policy and the database that it follows."""
 
@@ -64,8 +72,8 @@ class PolicyBroker:
         if came_from is None or self.policy.is_receiver(route):
             self.matches += came_from is not None
             known = [place.broker for place in self.database.places()]
-            wanting = [x for x in known if self.database.wanted(x).matches(message)]
-            interested = [x for x in wanting if x != self.me]
+            wanting = {x for x in known if self.database.wanted(x).matches(message)}
+            interested = interested_entries(self.policy, wanting - {self.me})
         return self.policy.next_hops(route, interested, came_from)
 
 

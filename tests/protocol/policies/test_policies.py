@@ -16,6 +16,7 @@ from palio.model.message import Message
 from palio.protocol.interfaces import LiveSubscription
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.policies.registry import POLICIES
+from palio.protocol.policies.tree_policy import TreePolicy
 from palio.protocol.policies.unicast import Unicast
 from palio.protocol.wire.control import LinkState
 from palio.protocol.wire.encode import NO_ROUTE
@@ -26,6 +27,7 @@ from tests.protocol.policies.policy_network import (
     PolicyBroker,
     broker_name,
     databases,
+    interested_entries,
     make_policy,
     travel_through,
 )
@@ -215,21 +217,54 @@ def test_drops_of_drp_are_counted() -> None:
 @each_tree_scheme
 def test_drops_of_tree_policies_are_counted(name: str) -> None:
     policy = make_policy(name, "b02", CHAIN)
+    interested, only_first = (interested_entries(policy, x) for x in (INTERESTED, ["b01"]))
     rewritten = "b02" if name == "iPS" else "b01"  # iPS rewrites: nobody below can tell them apart
-    assert policy.next_hops(route(3, "zoe"), INTERESTED, "b01") is None
-    assert policy.next_hops(route(3, "b01"), INTERESTED, "b03") is None  # not from the source
-    assert policy.next_hops(route(3, "b02"), INTERESTED, "b03") is None  # its own message
-    assert policy.next_hops(route(0, "b01"), INTERESTED, "b01") == []
+    assert policy.next_hops(route(3, "zoe"), interested, "b01") is None
+    assert policy.next_hops(route(3, "b01"), interested, "b03") is None  # not from the source
+    assert policy.next_hops(route(3, "b02"), interested, "b03") is None  # its own message
+    assert policy.next_hops(route(0, "b01"), interested, "b01") == []
     assert policy.dropped == {"astray": 2, "unknown": 1, "spent": 1}
-    assert policy.next_hops(route(0, "b01"), ["b01"], "b01") == []  # nobody behind wants it
-    assert policy.next_hops(route(1, "b01"), INTERESTED, "b01") == [("b03", route(0, rewritten))]
-    assert policy.next_hops(route(1 << 60, "b01"), INTERESTED, "b01") == [
+    assert policy.next_hops(route(0, "b01"), only_first, "b01") == []  # nobody behind wants it
+    assert policy.next_hops(route(1, "b01"), interested, "b01") == [("b03", route(0, rewritten))]
+    assert policy.next_hops(route(1 << 60, "b01"), interested, "b01") == [
         ("b03", route(2, rewritten))
     ]
-    policy.next_hops(route(3, "zoe"), INTERESTED, "b01", count=10)
-    policy.next_hops(route(3, "b01"), INTERESTED, "b03", count=10)
-    policy.next_hops(route(0, "b01"), INTERESTED, "b01", count=10)
+    policy.next_hops(route(3, "zoe"), interested, "b01", count=10)
+    policy.next_hops(route(3, "b01"), interested, "b03", count=10)
+    policy.next_hops(route(0, "b01"), interested, "b01", count=10)
     assert policy.dropped == {"astray": 12, "unknown": 11, "spent": 11}
+
+
+@each_tree_scheme
+def test_entries_are_those_of_the_paper(name: str) -> None:
+    """2006, 3.1 to 3.3, at b02 of a chain: PSF has one for each source and next hop, iPS one for each
+    next hop of a tree, and so has PIF."""
+    policy = make_policy(name, "b02", CHAIN)
+    assert isinstance(policy, TreePolicy)
+    entries = dict(policy.entries())
+    assert sorted(map(sorted, entries.values())) == sorted(
+        [["b01"]] + [["b03", "b04"]] + ([["b01"]] * 2 + [["b03", "b04"]] if name == "PSF" else [])
+    )
+    assert name != "PIF" or entries.keys() == {"b01", "b03"}
+
+
+@each_tree_scheme
+def test_while_entries_are_incomplete_a_message_goes_to_all_children(name: str) -> None:
+    policy = make_policy(name, "b02", CHAIN)
+    assert isinstance(policy, TreePolicy)
+    (first, _), *_ = policy.entries()
+    policy.settling(frozenset([first, "former"]))
+    for interested in ([first], ["former"]):
+        assert [hop for hop, _ in policy.next_hops(NO_ROUTE, interested, None) or ()] == [
+            "b01",
+            "b03",
+        ]
+        assert [hop for hop, _ in policy.next_hops(route(3, "b01"), interested, "b01") or ()] == [
+            "b03"
+        ]
+    assert policy.next_hops(NO_ROUTE, [], None) == []
+    policy.settling(frozenset())
+    assert policy.next_hops(NO_ROUTE, ["former"], None) == []
 
 
 def test_drp_is_matched_by_receivers_only() -> None:
@@ -260,9 +295,10 @@ def test_a_broker_alone(name: str) -> None:
 @each_scheme
 def test_a_topology_that_is_lost(name: str) -> None:
     policy = make_policy(name, "b01", CHAIN)
-    assert len(policy.next_hops(NO_ROUTE, INTERESTED, None)) == 1
+    interested = interested_entries(policy, INTERESTED)
+    assert len(policy.next_hops(NO_ROUTE, interested, None)) == 1
     policy.on_topology(None)
-    assert policy.next_hops(NO_ROUTE, INTERESTED, None) == []
+    assert policy.next_hops(NO_ROUTE, interested, None) == []
 
 
 @each_scheme

@@ -15,6 +15,7 @@ would leave a gap in what publishers take for stored.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from palio.errors import PalioError
@@ -48,6 +49,7 @@ JOINED_MAX = 64
 
 _LOCAL = LIVE | CONSUMERS
 _AFTER_COMMIT = LIVE | BROKER | PATTERN
+_name_of = attrgetter("name")
 
 
 class _Source(NamedTuple):
@@ -188,15 +190,14 @@ class DataPath:
         matches = matches.of(BROKER)
         if came_from is None and not len(matches.found):
             return
-        interfaces = self._table.interfaces
-        grouped = matches.grouped(lambda slot: str(interfaces[slot].name))
+        grouped = matches.grouped(self._table.interfaces.__getitem__)
         hops: dict[str, dict[bytes, list[int]]] = {}
         routes = [(b"", range(batch.count))] if came_from is None else batch.routes()
         for route, rows in routes:
             chosen = grouped if len(rows) == batch.count else grouped.pick(rows)
             for interested, places in chosen.parts():
-                own = [rows[i] for i in places]
-                if not self._add_hops(hops, batch, route, interested, came_from, own):
+                names, own = tuple(map(_name_of, interested)), list(map(rows.__getitem__, places))
+                if not self._add_hops(hops, batch, route, names, came_from, own):
                     return
         if came_from is None and hops:
             self.dedup.note(batch)  # it may come back

@@ -30,7 +30,7 @@ from palio.protocol.broker.links import Link, Links
 from palio.protocol.broker.neighbours import NeighbourLinks
 from palio.protocol.broker.scheduler import Slices, WorkList
 from palio.protocol.broker.subscriptions import ClientSubscriptions
-from palio.protocol.interfaces import RemoteBroker
+from palio.protocol.interfaces import NextHop, RemoteBroker
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.policies.policy import Hops, RoutingPolicy
 from palio.protocol.policies.unicast import Unicast
@@ -154,7 +154,7 @@ class Explaining:
 
     def _next_hops(self, asked: ExplainHop, message: Message) -> Hops:
         found = self._table.interfaces_of(message)
-        interested = tuple(one.name for one in found if isinstance(one, RemoteBroker))
+        interested = tuple(one.name for one in found if isinstance(one, NextHop | RemoteBroker))
         came_from = asked.came_from or None
         hops = self._policy.next_hops(bytes(asked.route), interested, came_from, count=0)
         return [(name, route) for name, route in hops or () if name in self._neighbours]

@@ -1,4 +1,4 @@
-"""The only module that changes the interest table.
+"""The only module that changes the interest table, with remote_interests.py for other brokers.
 
     clients        subscribe, unsubscribe, watch, advertise ─┐
     durable ones   add_durable, remove_durable               ├─▶ flush, then router and table
@@ -18,6 +18,7 @@ import msgspec
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Filter, Predicate
 from palio.protocol.broker.local import LocalDelivery
+from palio.protocol.broker.remote_interests import RemoteInterests
 from palio.protocol.broker.router_port import RouterPort
 from palio.protocol.broker.scheduler import Slices, WorkList, in_slices
 from palio.protocol.interfaces import (
@@ -71,6 +72,7 @@ class Interests:
         self.flush = self._flush = flush
         """Deal with the messages that have arrived; for those who ask before they change."""
         self._work = work
+        self.remote = RemoteInterests(table, policy, flush)
         self._changing: set[LocalInterface] = set()  # in slices
         self._filters: dict[DurableSubscription | PublishGrant, tuple[Filter, ...]] = {}
 
@@ -229,12 +231,13 @@ class Interests:
     def change_remote(self, broker: str, news: Mapping[Filter, bool]) -> None:
         """Add (True) and remove filters of another broker, by its link state."""
         self._flush()
-        self._table.change(RemoteBroker(broker), news)
+        self.remote.change(broker, news)
 
-    def reroute(self, net: Topology | None) -> None:
+    def reroute(self, net: Topology | None) -> Slices:
         """The topology has changed; None: this broker reaches no other one."""
         self._flush()
         self._port.take(self._policy.on_topology(net))
+        yield from self.remote.regroup()
 
     def neighbour(self, name: str, is_up: bool) -> None:
         """The link to a neighbour is up or down."""

@@ -19,6 +19,8 @@ from palio.routing.topology import Topology
 
 FILTERS_AT_ONCE = 128
 """Changes of one slice."""
+ORDERED_AT_ONCE = 16
+"""Changes of one slice where filters of different brokers are compared."""
 
 
 class NetworkView:
@@ -60,7 +62,9 @@ class NetworkView:
         net = self.database.topology()
         if net is not self._net:
             self._net = net
-            self._interests.reroute(net)
+            rerouting = self._interests.reroute(net)
+            if next(rerouting, self) is None:
+                self._work.add(rerouting)
             self._unicast.on_topology(net)
             self._store.reachable([] if net is None else sorted(net.nodes), now_us)
 
@@ -72,7 +76,7 @@ class NetworkView:
 
     def _apply_some(self) -> bool:
         """Apply some changes of filters; True: none is left."""
-        left = FILTERS_AT_ONCE
+        left = ORDERED_AT_ONCE if self._interests.remote.is_grouped else FILTERS_AT_ONCE
         while self._changes and left > 0:
             broker, changes = next(iter(self._changes.items()))
             news = changes

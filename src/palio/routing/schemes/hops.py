@@ -34,6 +34,11 @@ class TreeHops(Protocol):
         """Hdr_u(v): whom messages name as their source when u passes them on."""
         ...
 
+    def stored_as(self, v: int, w: int, nodes: int) -> tuple[int, ...]:
+        """Which predicate of a processor decides about w for messages with the header v; `nodes` is
+        the set that `entries` has for w. Equal answers: one predicate is stored for both."""
+        ...
+
 
 class PerSourceHops:
     """PSF."""
@@ -48,6 +53,9 @@ class PerSourceHops:
     def header(self, u: int, v: int) -> int:
         return v
 
+    def stored_as(self, v: int, w: int, nodes: int) -> tuple[int, ...]:
+        return (w, v)
+
 
 class IndistinguishableHops:
     """iPS."""
@@ -60,6 +68,10 @@ class IndistinguishableHops:
 
     def header(self, u: int, v: int) -> int:
         return u if self.classes.rewrites[u][self.classes.label[u, v]] else v
+
+    def stored_as(self, v: int, w: int, nodes: int) -> tuple[int, ...]:
+        """Classes with the same descendants behind w share its predicate; on a tree, all do."""
+        return (w, nodes)
 
 
 class PerInterfaceHops:
@@ -86,6 +98,9 @@ class PerInterfaceHops:
     def header(self, u: int, v: int) -> int:
         return v
 
+    def stored_as(self, v: int, w: int, nodes: int) -> tuple[int, ...]:
+        return (w,)
+
 
 class NeighbourHops:
     """Subscription forwarding (2000, 3.5): a child gets what it has subscribed to itself."""
@@ -99,6 +114,9 @@ class NeighbourHops:
 
     def header(self, u: int, v: int) -> int:
         return v
+
+    def stored_as(self, v: int, w: int, nodes: int) -> tuple[int, ...]:
+        return (w,)
 
 
 def unicast_hops(net: Topology, u: Node) -> dict[Node, Node]:
