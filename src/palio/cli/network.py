@@ -128,6 +128,10 @@ def restore(
 @with_connection
 def topology(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a broker.")] = False,
+    memory: Annotated[
+        bool,
+        typer.Option("--memory", help="What each broker holds to route, beside the formula."),
+    ] = False,
     *,
     connection: ConnectionOptions,
 ) -> None:
@@ -136,18 +140,23 @@ def topology(
 
     async def show() -> None:
         async with connection.client() as client:
-            places, here = await client.topology(), client.broker
+            places, here = await client.topology(memory=memory), client.broker
         if not as_json:
-            print(picture.draw(places, here))
+            drawn = picture.memory_table if memory else picture.draw
+            print(drawn(places, here))
             return
         for place in places:
-            row = {
+            row: dict[str, object] = {
                 "broker": place.broker,
                 "links": dict(place.links),
                 "filters": place.subscriptions,
                 "durable": place.durable,
                 "reachable": place.reachable,
             }
+            if memory and place.memory is not None:
+                row["memory"] = {
+                    name: getattr(place.memory, name) for name in place.memory.__struct_fields__
+                }
             print(json.dumps(row, ensure_ascii=False))
 
     run(show())

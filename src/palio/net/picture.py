@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from math import cos, pi, sin
 
 from palio.protocol.wire.control import Place
+from palio.protocol.wire.routing_memory import RoutingMemory
 
 CIRCLE_MAX = 12
 TREE_MAX = 50
@@ -53,6 +54,39 @@ def table(places: Sequence[Place], here: str = "") -> Iterator[str]:
     for broker, linked, filters, durable, state in rows:
         line = f"{broker:{first}}  {linked:{second}}  {filters:>7}  {durable:>7}  {state}"
         yield line.rstrip()
+
+
+def memory_table(places: Sequence[Place], here: str = "") -> str:
+    """What each broker holds to route messages, beside the formula of the 2006 paper.
+
+    >>> from palio.protocol.wire.routing_memory import RoutingMemory
+    >>> held = RoutingMemory("PIF", 2, 5, 6, 90, 10, 150, 400)
+    >>> print(memory_table([Place("b1", (("b2", 1.0),), 3, 1, True, held)]))
+    broker  scheme  predicates  constraints  bytes  formula: constraints  bytes  alpha  database bytes
+    b1      PIF              2            6     90                    10    150   0.60             400
+    """
+    titles = ("broker", "scheme", "predicates", "constraints", "bytes", "formula: constraints",
+              "bytes", "alpha", "database bytes")  # fmt: skip
+    ordered = sorted(places, key=lambda place: _natural(place.broker))
+    rows = [titles, *((_label(place, here), *_memory_cells(place.memory)) for place in ordered)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(titles))]
+    lines = []
+    for row in rows:
+        cells = [
+            f"{cell:{width}}" if i < 2 else f"{cell:>{width}}"
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _memory_cells(memory: RoutingMemory | None) -> tuple[str, ...]:
+    if memory is None:
+        return ("not known", *[""] * 7)
+    formula = memory.formula_bytes
+    alpha = f"{memory.bytes / formula:.2f}" if formula else ""
+    counts = (memory.predicates, memory.constraints, memory.bytes, memory.formula_constraints)
+    return (*(memory.scheme, *map(str, counts), str(formula), alpha, str(memory.database_bytes)),)
 
 
 def picture(places: Sequence[Place], here: str = "") -> str:

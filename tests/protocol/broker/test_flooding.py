@@ -172,7 +172,7 @@ def test_a_newer_state_that_comes_while_an_older_one_is_applied() -> None:
     one.run()
     assert wanted(one.core, "zoe") == {"y = 1"}
     assert [str(f) for f in one.core.parts.view.database.wanted("zoe")] == ["y = 1"]
-    assert len(one.core.parts.table) == 1
+    assert len(one.core.parts.interests.remote.known) == 1
 
 
 def test_a_state_with_an_invalid_predicate_ends_the_link_and_changes_nothing() -> None:

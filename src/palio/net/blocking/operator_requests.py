@@ -18,9 +18,9 @@ class BlockingOperatorRequests:
         """Where the message would go if it were published here, hop by hop, and why."""
         return self._loop.call(self._client.explain(message, subscription))
 
-    def topology(self) -> tuple[Place, ...]:
-        """The network as the broker sees it."""
-        return self._loop.call(self._client.topology())
+    def topology(self, *, memory: bool = False) -> tuple[Place, ...]:
+        """The network as the broker sees it; with `memory`, also what each holds to route messages."""
+        return self._loop.call(self._client.topology(memory=memory))
 
     def forget(self, broker: str) -> None:
         """Declare that a broker that is away will never come back. For operators."""

@@ -45,10 +45,11 @@ class OperatorRequests:
         assert isinstance(answer, Explained)
         return answer
 
-    async def topology(self) -> tuple[Place, ...]:
-        """The network as the broker sees it."""
+    async def topology(self, *, memory: bool = False) -> tuple[Place, ...]:
+        """The network as the broker sees it. With `memory`, also what each broker holds to route
+        messages: of this one now, of the others when they sent their last link state."""
         self._connection.status.check()
-        id = self._connection.session.requests.show()
+        id = self._connection.session.requests.show(memory=memory)
         answer = await self._connection.answers.wait_for(id)
         assert isinstance(answer, Shown)
         return answer.places

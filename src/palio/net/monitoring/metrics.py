@@ -99,6 +99,25 @@ _GAUGES: Final[_Names] = {
     "store.publishers": ("publishers", "Publishers whose sequence numbers are remembered"),
     "table.filters": ("table_filters", "Filters in the interest table"),
     "table.version": ("table_version", "Changes of the interest table"),
+    "table.routing_predicates": (
+        "routing_predicates",
+        "Entries of the routing scheme in the table",
+    ),
+    "table.routing_filters": ("routing_filters", "Filters of these entries"),
+    "table.routing_constraints": ("routing_constraints", "Constraints of these filters"),
+    "table.routing_bytes": ("routing_bytes", "Bytes of these filters, as the 2006 paper counts"),
+    "table.formula_constraints": (
+        "routing_formula_constraints",
+        "Constraints by the formula of the 2006 paper, with alpha = 1",
+    ),
+    "table.formula_bytes": (
+        "routing_formula_bytes",
+        "Bytes by the formula of the 2006 paper, with alpha = 1",
+    ),
+    "table.database_bytes": (
+        "link_state_bytes",
+        "Bytes of the predicates in the link-state database, from which entries are made anew",
+    ),
 }
 _QUEUES: Final[dict[str, tuple[str, str, int]]] = {
     "messages": ("queue_messages", "Messages that wait for a durable subscription", 1),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from palio.errors import PalioError
 from palio.protocol.broker.carrying import Carrier
 from palio.protocol.broker.clients import Clients
@@ -144,7 +146,10 @@ class Parts:
             streams=stored.backlogs,
             overflows={bound.value: self.local.waiting.dropped[bound] for bound in Overflow},
             misrouted=dict(self.view.policy.dropped),
-            table=TableGauges(len(self.table), self.table.version),
+            table=TableGauges(
+                *(len(self.table), self.table.version),
+                *msgspec.structs.astuple(self.view.memory())[1:],  # all but the name of the scheme
+            ),
         )
 
 
@@ -185,7 +190,9 @@ def assemble(
     home = HomeSubscriptions(name, messages, interests, database, settings.full, budget)
     remote = RemoteSubscriptions(messages, interests, database, KnownFacts(store), work, now)
     flooding = Flooding(database, neighbour_links, remote, output, work, now)
-    view = NetworkView(database, flooding, policy, unicast, interests, messages, work)
+    view = NetworkView(
+        database, flooding, policy, unicast, interests, messages, work, settings.routing
+    )
     # clients and neighbours
     subscriptions = ClientSubscriptions(
         interests, local, messages, home, output, settings.subscriptions, budget

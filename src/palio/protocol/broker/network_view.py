@@ -15,6 +15,7 @@ from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.policies.policy import RoutingPolicy
 from palio.protocol.policies.unicast import Unicast
+from palio.protocol.wire.routing_memory import RoutingMemory
 from palio.routing.topology import Topology
 
 FILTERS_AT_ONCE = 128
@@ -33,8 +34,11 @@ class NetworkView:
         interests: Interests,
         store: MessageStore,
         work: WorkList,
+        scheme: str,
     ) -> None:
         self.database = database
+        database.own.memory_now = self.memory
+        self._scheme = scheme
         self.policy = policy
         self._flooding = flooding
         self._unicast = unicast
@@ -49,6 +53,16 @@ class NetworkView:
         self._net: Topology | None = None
         self._texts: dict[Filter, str] = {}
         """Of the filters that this broker announces: a long one takes long to print."""
+
+    def memory(self) -> RoutingMemory:
+        """What this broker holds to route messages."""
+        remote = self._interests.remote
+        held, (constraints, bits) = remote.held, remote.formula()
+        return RoutingMemory(
+            *(self._scheme, remote.predicates, held.filters, held.constraints),
+            *((held.predicate_bits + 7) // 8, constraints, (bits + 7) // 8),
+            database_bytes=self.database.text_bytes(),
+        )
 
     def follow(self, now_us: int) -> None:
         """Apply what has changed in the database."""

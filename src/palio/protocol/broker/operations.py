@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TypeAlias, cast
 
+import msgspec
+
 from palio.protocol.broker.access import Access, check_admin
 from palio.protocol.broker.effects import CommittedAct, Output
 from palio.protocol.broker.explain import Explaining
@@ -51,7 +53,14 @@ class Operations:
             yield from self.explaining.begin(link, request, now_us)
         elif isinstance(request, Show):
             check_admin(link.identity, "see the network")
-            for part in shown_parts(request.id, self._database.places()):
+            places = self._database.places()
+            if request.memory:
+                known = self._database.memories()
+                known[self._database.me] = self._database.own.memory_now()
+                places = tuple(
+                    msgspec.structs.replace(place, memory=known[place.broker]) for place in places
+                )
+            for part in shown_parts(request.id, places):
                 self._output.say(link.number, part)
         else:
             check_admin(link.identity, "forget a broker")

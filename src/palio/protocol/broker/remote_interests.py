@@ -10,11 +10,12 @@ any entry to all children (tree_policy.py), so none is lost meanwhile.
 
 The table and the poset of the filters depend on each other as forwarding and routing tables do
 elsewhere: messages are matched by the table alone, and the table can be made anew from the poset and
-the topology. `held` counts what the table has for other brokers.
+the topology. `held` and `predicates` count what the table has for other brokers, beside `formula`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from palio.model.predicate import Filter
@@ -32,14 +33,13 @@ _CHANGE = 40
 """Checks: as long as to change the table."""
 
 
-class HeldPredicates:
-    """What the interest table has for other brokers: disjunctions, constraints, and their bits by
-    the model of routing/schemes/memory.py."""
+class FilterAmount:
+    """How much some filters are; bits are those of the model in routing/schemes/memory.py."""
 
-    __slots__ = ("constraints", "filters", "predicate_bits", "predicates")
+    __slots__ = ("constraints", "filters", "predicate_bits")
 
     def __init__(self) -> None:
-        self.predicates = self.filters = self.constraints = self.predicate_bits = 0
+        self.filters = self.constraints = self.predicate_bits = 0
 
     def count(self, found: Filter, change: int) -> None:
         self.filters += change
@@ -63,7 +63,12 @@ class RemoteInterests:
         self._surplus: dict[str, None] = {}  # entries, also former ones, with filters to remove
         self._round = 0
         """How often the topology has changed; only the last `regroup` goes on."""
-        self.held = HeldPredicates()
+        self._wanted: dict[str, FilterAmount] = {}  # by broker
+        self._uses: Counter[str] = Counter()  # in how many entries a broker is
+        self.held = FilterAmount()
+        """The filters of all entries."""
+        self.predicates = 0
+        """Entries that have filters."""
 
     @property
     def is_grouped(self) -> bool:
@@ -75,8 +80,23 @@ class RemoteInterests:
         """Whether no entry may miss a filter."""
         return not self._lacking
 
+    def formula(self) -> tuple[int, int]:
+        """Constraints and bits of all entries by the formulas of the paper, with alpha = 1: each has
+        the predicates of all brokers behind it, one after the other. With DRP each broker has one."""
+        constraints = bits = 0
+        for broker, wanted in self._wanted.items():
+            uses = 1 if self._policy is None else self._uses[broker]
+            constraints += uses * wanted.constraints
+            bits += uses * wanted.predicate_bits
+        return constraints, bits
+
     def change(self, broker: str, news: Mapping[Filter, bool]) -> None:
         """Add (True) and remove filters of another broker."""
+        wanted = self._wanted.setdefault(broker, FilterAmount())
+        for found, is_wanted in news.items():
+            wanted.count(found, 1 if is_wanted else -1)
+        if not wanted.filters:
+            del self._wanted[broker]
         if self._policy is None:
             self._write(RemoteBroker(broker), news)
             return
@@ -112,11 +132,11 @@ class RemoteInterests:
         if not news:
             return
         self._flush()
-        held, before = self.held, bool(self._table.filters_of(interface))
+        before = bool(self._table.filters_of(interface))
         for found, is_added in news.items():
-            held.count(found, 1 if is_added else -1)
+            self.held.count(found, 1 if is_added else -1)
         self._table.change(interface, news)
-        held.predicates += bool(self._table.filters_of(interface)) - before
+        self.predicates += bool(self._table.filters_of(interface)) - before
 
     # ---- a new topology
 
@@ -127,13 +147,14 @@ class RemoteInterests:
             return
         old, self._entries, self._containing = self._entries, {}, {}
         self._round += 1
-        this, brokers = self._round, set[str]()
+        this = self._round
+        self._uses.clear()
         for name, behind in policy.entries():
-            brokers |= behind
+            self._uses.update(behind)
             mask = self._entries[name] = self.known.mask(behind)
             if old.get(name) != mask:
                 self._lacking[name] = self._surplus[name] = None
-        self.known.forget_all_but(brokers)
+        self.known.forget_all_but(self._uses)
         for name in old:
             if name not in self._entries:
                 self._lacking.pop(name, None)

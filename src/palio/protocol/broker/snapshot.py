@@ -104,11 +104,19 @@ class StoreGauges(msgspec.Struct, frozen=True):
 
 
 class TableGauges(msgspec.Struct, frozen=True):
-    """The interest table."""
+    """The interest table, and what it has for other brokers (wire/routing_memory.py)."""
 
     filters: int = 0
+    """For other brokers, durable and local subscriptions."""
     version: int = 0
     """Grows with every change."""
+    routing_predicates: int = 0
+    routing_filters: int = 0
+    routing_constraints: int = 0
+    routing_bytes: int = 0
+    formula_constraints: int = 0
+    formula_bytes: int = 0
+    database_bytes: int = 0
 
 
 class Snapshot(msgspec.Struct, frozen=True):

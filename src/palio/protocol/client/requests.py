@@ -64,10 +64,10 @@ class SessionRequests:
         self._send(id, request)
         return id
 
-    def show(self) -> int:
+    def show(self, *, memory: bool = False) -> int:
         """Ask for the network; Shown answers."""
         id = next(self._ids)
-        self._send(id, control.Show(id))
+        self._send(id, control.Show(id, memory))
         return id
 
     def forget(self, broker: str) -> int:

@@ -21,6 +21,7 @@ from palio.model.language import parse
 from palio.model.predicate import Filter
 from palio.protocol.wire.control import Durable, LinkState
 from palio.protocol.wire.frames import BrokenFrame
+from palio.protocol.wire.routing_memory import RoutingMemory
 
 WEIGHT_MIN, WEIGHT_MAX = 0.001, 1_000_000.0  # the sum over a million such links is still exact
 FILTERS_MAX = 1 << 16
@@ -52,7 +53,8 @@ class BrokerRecord:
     """The record of one broker. The link-state database owns it and changes it."""
 
     __slots__ = (
-        "durable", "epoch", "filters", "heard_us", "links", "number", "parsed", "status", "wanted",
+        "durable", "epoch", "filters", "heard_us", "links", "memory", "number", "parsed", "status",
+        "text_bytes", "wanted",
     )  # fmt: skip
 
     def __init__(self, epoch: str, number: int, status: RecordStatus) -> None:
@@ -61,6 +63,9 @@ class BrokerRecord:
         self.links: dict[str, float] = {}
         self.wanted: dict[str, tuple[Filter, ...]] = {}  # predicate text -> its filters
         self.filters: dict[Filter, int] = {}  # filter -> number of texts that contain it
+        self.text_bytes = 0
+        """Of the predicate texts."""
+        self.memory: RoutingMemory | None = None
         self.durable: dict[str, Durable] = {}
         self.parsed: dict[str, tuple[Filter, ...]] = {}  # of durable subscriptions, by their names
 
@@ -70,6 +75,7 @@ class BrokerRecord:
         made.heard_us, made.links = self.heard_us, self.links
         made.wanted, made.filters = self.wanted.copy(), self.filters.copy()
         made.durable, made.parsed = self.durable.copy(), self.parsed.copy()
+        made.text_bytes, made.memory = self.text_bytes, self.memory
         return made
 
     def is_older(self, state: LinkState) -> bool:
@@ -88,7 +94,10 @@ class BrokerRecord:
         (True), and those that no text contains any more (False)."""
         changes: dict[Filter, bool] = {}
         for text in removed:
-            for found in self.wanted.pop(text, ()):
+            if text not in self.wanted:
+                continue
+            self.text_bytes -= len(text.encode())
+            for found in self.wanted.pop(text):
                 self.filters[found] -= 1
                 if not self.filters[found]:
                     del self.filters[found]
@@ -97,6 +106,7 @@ class BrokerRecord:
             if text in self.wanted:
                 continue
             self.wanted[text] = filters
+            self.text_bytes += len(text.encode())
             for found in filters:
                 self.filters[found] = self.filters.get(found, 0) + 1
                 if self.filters[found] == 1:
@@ -132,7 +142,15 @@ class BrokerRecord:
             wanted=tuple(self.wanted),
             durable=dict(self.durable),
             is_faded=self.status is not RecordStatus.LIVE,
+            memory=self.memory,
         )
+
+    def age(self) -> dict[Filter, bool]:
+        """Keep the durable subscriptions alone. Returns the filters that are gone."""
+        gone = dict.fromkeys(self.filters, False)
+        self.status, self.links, self.memory = RecordStatus.AGED, {}, None
+        self.wanted, self.filters, self.text_bytes = {}, {}, 0
+        return gone
 
 
 def check_state(state: LinkState) -> None:

@@ -13,6 +13,7 @@ from palio.model.predicate import Filter, Predicate
 from palio.protocol.policies.broker_record import BrokerRecord, DurableFact, RecordStatus
 from palio.protocol.policies.topology_map import TopologyMap
 from palio.protocol.wire.control import LinkState, Place
+from palio.protocol.wire.routing_memory import RoutingMemory
 from palio.routing.topology import Topology
 
 
@@ -83,6 +84,14 @@ class BrokerRecords:
         """The filters of a durable subscription that `durables` has named."""
         return self._records[fact.broker].parsed[fact.name]
 
+    def text_bytes(self) -> int:
+        """Of all predicates of live subscriptions, as text."""
+        return sum(record.text_bytes for record in self._records.values())
+
+    def memories(self) -> dict[str, RoutingMemory | None]:
+        """What each broker held to route messages when it sent its last state."""
+        return {broker: record.memory for broker, record in self._records.items()}
+
     def places(self) -> tuple[Place, ...]:
         """All known brokers, for `palio topology`."""
         return tuple(
@@ -97,4 +106,4 @@ class BrokerRecords:
 
 def only_durable(state: LinkState) -> LinkState:
     """Its durable subscriptions alone."""
-    return msgspec.structs.replace(state, links=(), wanted=(), is_faded=True)
+    return msgspec.structs.replace(state, links=(), wanted=(), is_faded=True, memory=None)

@@ -239,10 +239,7 @@ class LinkStateDatabase(BrokerRecords):
             if now_us < record.heard_us + self._age_us:
                 self._schedule_ageing(record)
                 continue
-            record.status, record.links = RecordStatus.AGED, {}
-            gone = dict.fromkeys(record.filters, False)
-            record.wanted, record.filters = {}, {}
-            self._tell_followers(broker, gone)
+            self._tell_followers(broker, record.age())
             self._on_links_changed()
 
     @property

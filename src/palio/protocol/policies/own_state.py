@@ -12,7 +12,7 @@ possible, so a broker that restarts with an old store does not reuse a number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from palio.errors import InvalidTopology
@@ -25,6 +25,7 @@ from palio.protocol.policies.broker_record import (
     filters_of,
 )
 from palio.protocol.wire.control import Durable, LinkState
+from palio.protocol.wire.routing_memory import RoutingMemory
 
 _OUTNUMBER_US = 1_000_000  # pause between two complete states that answer a larger number
 
@@ -44,6 +45,8 @@ class OwnState:
         self._durable_changes: dict[str, Durable | None] = {}
         self.due_us = 0
         """When `news` returns a state; 0: something has changed."""
+        self.memory_now: Callable[[], RoutingMemory | None] = lambda: None
+        """What this broker holds to route messages, now."""
 
     def set_links(self, links: Mapping[str, float]) -> bool:
         """Replace the links; returns whether they differ from those before."""
@@ -107,6 +110,7 @@ class OwnState:
         record = self.record
         base = record.number
         self._number = record.number = max(self._number + 1, now_us)
+        record.memory = self.memory_now()
         is_complete = self._complete_us is not None
         if is_complete or changes > len(record.wanted) + len(record.durable):
             state = record.link_state(self._me)
@@ -125,6 +129,7 @@ class OwnState:
             unwanted=tuple(text for text, is_wanted in wanted.items() if not is_wanted),
             durable={name: one for name, one in durable.items() if one is not None},
             undurable=tuple(name for name, one in durable.items() if one is None),
+            memory=record.memory,
         )
 
     def outnumber(self, state: LinkState) -> None:

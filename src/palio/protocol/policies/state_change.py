@@ -57,4 +57,4 @@ class StateChange:
         self.has_new_links = links != record.links
         record.links = links
         record.epoch, record.number, record.status = state.epoch, state.number, self._status
-        record.heard_us = self._now_us
+        record.heard_us, record.memory = self._now_us, state.memory

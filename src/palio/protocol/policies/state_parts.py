@@ -33,7 +33,7 @@ def state_bytes(state: LinkState) -> int:
     texts = (*state.wanted, *state.unwanted, *state.undurable)
     size = sum(map(text_bytes, texts)) + sum(map(_link_bytes, state.links))
     size += sum(map(_durable_bytes, state.durable.items()))
-    return size + ITEM_BYTES * (8 + len(texts) + len(state.links) + len(state.durable))
+    return size + ITEM_BYTES * (16 + len(texts) + len(state.links) + len(state.durable))
 
 
 def is_large(state: LinkState) -> bool:
@@ -46,7 +46,7 @@ def state_parts(state: LinkState) -> Iterator[LinkState]:
     if not is_large(state):
         yield state
         return
-    head = LinkState(state.broker, state.epoch, state.number, 0, (), is_faded=state.is_faded)
+    head = msgspec.structs.replace(state, links=(), wanted=(), durable={})
     shares: Iterator[dict[str, Any]] = chain(
         ({"links": tuple(group)} for group in packed(state.links, _link_bytes)),
         ({"wanted": tuple(group)} for group in packed(state.wanted, text_bytes)),

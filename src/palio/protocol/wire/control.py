@@ -30,6 +30,7 @@ import msgspec
 from palio.protocol.wire.codes import CloseCode as CloseCode
 from palio.protocol.wire.codes import EndCode, RefusalCode
 from palio.protocol.wire.queue_control import ForgetDurable, QueueAnswer, QueueRequest
+from palio.protocol.wire.routing_memory import RoutingMemory
 from palio.protocol.wire.structs import ControlStruct as _Control
 from palio.protocol.wire.structs import Number
 
@@ -168,9 +169,10 @@ class Explain(_Control, frozen=True, tag="Explain"):
 
 
 class Show(_Control, frozen=True, tag="Show"):
-    """Ask for the network as this broker sees it."""
+    """Ask for the network as this broker sees it; `memory`: with what each holds to route."""
 
     id: Number
+    memory: bool = False
 
 
 class Forget(_Control, frozen=True, tag="Forget"):
@@ -284,6 +286,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     subscriptions: Number
     durable: Number
     reachable: bool
+    memory: RoutingMemory | None = None
 
 
 class Shown(_Control, frozen=True, tag="Shown"):
@@ -323,6 +326,8 @@ class LinkState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     part: Number = 0
     """The parts of a complete state are numbered."""
     more: bool = False
+    memory: RoutingMemory | None = None
+    """When it was sent. A new value alone is no reason to send a state."""
 
 
 class Digest(_Control, frozen=True, tag="Digest"):

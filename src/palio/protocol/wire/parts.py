@@ -123,7 +123,7 @@ def shown_parts(id: int, places: Iterable[Place]) -> list[Shown]:
         for place in places
         for links in packed(place.links, _link_bytes)
     )
-    groups = packed(pieces, lambda one: text_bytes(one.broker) + sum(map(_link_bytes, one.links)))
+    groups = packed(pieces, _place_bytes)
     return [Shown(id, tuple(group), more) for group, more in with_more(groups)]
 
 
@@ -138,6 +138,13 @@ def explained_parts(id: int, hops: Iterable[Hop], silent: Iterable[str]) -> list
 def hop_bytes(hop: Hop) -> int:
     texts = [text for pair in (*hop.delivers, *hop.sends) for text in pair]
     return sum(map(text_bytes, (hop.broker, hop.came_from, *texts))) + 5 * len(texts)
+
+
+def _place_bytes(place: Place) -> int:
+    own = 12 * ITEM_BYTES + text_bytes(place.broker)
+    if place.memory is not None:
+        own += text_bytes(place.memory.scheme)
+    return own + sum(map(_link_bytes, place.links))
 
 
 def _link_bytes(link: tuple[str, float]) -> int:
