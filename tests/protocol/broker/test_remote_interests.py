@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from collections.abc import Iterator
+from itertools import chain
 
 import pytest
 
@@ -11,7 +12,7 @@ from palio import parse
 from palio.model.message import Message
 from palio.model.predicate import Filter, Predicate
 from palio.model.reduction import reduce
-from palio.protocol.broker import remote_interests
+from palio.protocol.broker import network_view, remote_interests
 from palio.protocol.broker.remote_interests import RemoteInterests
 from palio.protocol.interfaces import NextHop, RemoteBroker, kind_of
 from palio.protocol.policies.registry import POLICIES
@@ -53,24 +54,39 @@ class Node:
         self.table = InterestTable(kind_of)
         self.remote = RemoteInterests(self.table, self.policy, lambda: None)
         self.wanted: dict[str, dict[Filter, None]] = {x: {} for x in NAMES if x != me}
+        self.stable: dict[str, list[Filter]] = {}
+        """What brokers want whether or not the last change is applied."""
         self.net: Topology | None = None
-        self.work: Any = iter(())
+        self.work: Iterator[int] = iter(())
 
     def toggle(self, broker: str, filters: list[Filter]) -> None:
+        self.finish()
         own = self.wanted[broker]
+        self.stable[broker] = [found for found in own if found not in filters]
         news = {found: found not in own for found in filters}
         for found, is_wanted in news.items():
             if is_wanted:
                 own[found] = None
             else:
                 del own[found]
-        self.remote.change(broker, news)
+        self.work = self.remote.change(broker, news)
+
+    def finish(self) -> None:
+        """Do all that is to be done."""
+        for _ in self.work:
+            pass
+        self.stable = {broker: list(own) for broker, own in self.wanted.items()}
 
     def follow(self, net: Topology | None) -> None:
         self.net = net
+        if not self.remote.is_outdated:
+            self.work = chain(self.work, self._regroup())
         self.policy.on_topology(net)
-        self.work = self.remote.regroup()
-        next(self.work, None)
+        self.remote.reroute()
+
+    def _regroup(self) -> Iterator[int]:
+        while self.remote.is_outdated:
+            yield from self.remote.regroup()
 
     def next_hops(self, message: Message) -> set[str]:
         interested = tuple(one.name for one in self.table.interfaces_of(message))
@@ -83,7 +99,7 @@ class Node:
         if self.net is None:
             return set()
         tree = self.net.tree(self.me)
-        wanting = {b for b, own in self.wanted.items() if any(f.matches(message) for f in own)}
+        wanting = {b for b, own in self.stable.items() if any(f.matches(message) for f in own)}
         return {w for w in tree.children(self.me) if not wanting.isdisjoint(tree.descendants(w))}
 
     def expected(self) -> dict[object, Predicate]:
@@ -147,7 +163,8 @@ def test_entries_follow_filters_and_topologies(
 ) -> None:
     """Slices are small here, and other changes come between them: whatever has been done, the next
     hops lead to everyone who wants a message, and when all is done the entries are exact."""
-    monkeypatch.setattr(remote_interests, "CHECKS_AT_ONCE", 8)
+    monkeypatch.setattr(remote_interests, "_FILTERS_AT_ONCE", 2)
+    monkeypatch.setattr(remote_interests, "_CHANGES_AT_ONCE", 1)
     rng = random.Random(seed)
     node = Node(name, NAMES[0])
     for _ in range(60):
@@ -159,12 +176,12 @@ def test_entries_follow_filters_and_topologies(
         elif kind < 0.9:
             next(node.work, None)
         else:
-            list(node.work)
+            node.finish()
             node.check()
         for message in [any_message(rng) for _ in range(5)]:
             if node.remote.is_settled:
                 assert node.needed_hops(message) <= node.next_hops(message)
-    list(node.work)
+    node.finish()
     node.check()
     assert node.remote.is_settled
     for message in [any_message(rng) for _ in range(20)]:
@@ -177,14 +194,15 @@ def test_entries_follow_filters_and_topologies(
 @each_tree_scheme
 def test_no_message_is_lost_while_a_link_fails(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The brokers are the same, only the way to them changes: in every slice everyone is reached."""
-    monkeypatch.setattr(remote_interests, "CHECKS_AT_ONCE", 8)
+    monkeypatch.setattr(remote_interests, "_FILTERS_AT_ONCE", 2)
+    monkeypatch.setattr(remote_interests, "_CHANGES_AT_ONCE", 1)
     rng = random.Random(1)
     ring = [(NAMES[i], NAMES[(i + 1) % 8], 1.0) for i in range(8)]
     node = Node(name, NAMES[0])
     for broker in NAMES[1:]:
         node.toggle(broker, rng.sample(FILTERS, 4))
     node.follow(Topology.from_edges(ring))
-    list(node.work)
+    node.finish()
     slices = 0
     for gone in range(1, 8):
         node.follow(Topology.from_edges([*ring[:gone], *ring[gone + 1 :]]))
@@ -212,7 +230,7 @@ def test_entries_are_what_the_lab_says_that_a_node_stores(name: str, seed: int) 
             if broker != me:
                 node.toggle(broker, wanted[broker])
         node.follow(net)
-        list(node.work)
+        node.finish()
         held, stored = node.remote.held, lab.nodes[me]
         assert node.remote.predicates == stored.predicates
         assert held.constraints == stored.constraints
@@ -222,12 +240,25 @@ def test_entries_are_what_the_lab_says_that_a_node_stores(name: str, seed: int) 
 def test_one_filter_changes_few_entries() -> None:
     node = Node("PSF", NAMES[0])
     node.follow(Topology.from_edges([(NAMES[i], NAMES[i + 1]) for i in range(7)]))
-    list(node.work)
+    node.finish()
     for i in range(100):
         node.toggle(NAMES[1 + i % 7], parse(f"id = {i}").filters)
+    node.finish()
     changes: list[object] = []
     node.table.change = lambda interface, news: changes.append((interface, news))  # type: ignore[method-assign]
-    node.remote.change(NAMES[7], {parse("id = 7000").filters[0]: True})
-    assert (
-        len(changes) == 1
-    )  # the one source that is b0 itself: the others are behind its only neighbour
+    list(node.remote.change(NAMES[7], {parse("id = 7000").filters[0]: True}))
+    assert len(changes) == 1  # of the tree of b0: in all others b1 is above it
+
+
+@each_tree_scheme
+def test_a_filter_that_covers_many_is_added_and_removed_in_small_pieces(name: str) -> None:
+    node = Node(name, NAMES[0])
+    node.follow(Topology.from_edges([(NAMES[i], NAMES[i + 1]) for i in range(7)]))
+    node.toggle(NAMES[1], [f for i in range(600) for f in parse(f"id = {i} AND x < 5").filters])
+    for _ in range(2):
+        node.toggle(NAMES[3], list(parse("x < 9").filters))
+        costs = list(node.work)
+        assert len(costs) > 600 // remote_interests._CHANGES_AT_ONCE
+        assert max(costs) <= network_view.SLICE_COST
+        node.finish()
+        node.check()

@@ -46,7 +46,7 @@ def test_disjunctions_are_exact_and_reduced_after_every_change(seed: int) -> Non
         broker, found = rng.choice(BROKERS), rng.choice(FILTERS)
         is_wanted = found not in wanted[broker]
         (wanted[broker].add if is_wanted else wanted[broker].remove)(found)
-        changed = live.change(broker, found, is_wanted)
+        changed = list(live.change(broker, found, is_wanted))
         for brokers in GROUPS:
             union = [f for b in brokers for f in wanted[b]]
             now = disjunction(live, brokers)
@@ -64,7 +64,7 @@ def test_disjunctions_are_exact_and_reduced_after_every_change(seed: int) -> Non
             assert {f for f in FILTERS if known[brokers, f]} == set(now)
     for broker, left in wanted.items():
         for found in list(left):
-            live.change(broker, found, False)
+            list(live.change(broker, found, False))
     assert len(live) == len(live._poset) == 0
     assert not live._repeats
     live.forget_all_but(())
@@ -75,27 +75,27 @@ def test_a_removed_filter_uncovers_what_it_covered() -> None:
     live = LiveDisjunctions()
     wide, middle, narrow = parse("x > 1 OR x > 3 OR x > 5").filters
     for broker, found in (("ann", wide), ("bob", middle), ("cy", narrow)):
-        live.change(broker, found, True)
+        list(live.change(broker, found, True))
     assert set(disjunction(live, BROKERS)) == {wide}
     assert set(disjunction(live, ("bob", "cy"))) == {middle}
-    live.change("ann", wide, False)
+    list(live.change("ann", wide, False))
     assert set(disjunction(live, BROKERS)) == {middle}
-    live.change("bob", middle, False)
+    list(live.change("bob", middle, False))
     assert set(disjunction(live, BROKERS)) == {narrow}
 
 
 def test_a_change_tells_only_the_filters_below_it() -> None:
     live = LiveDisjunctions()
     for i in range(50):
-        live.change("ann", parse(f"id = {i} AND x > 3").filters[0], True)
+        list(live.change("ann", parse(f"id = {i} AND x > 3").filters[0], True))
     (found,) = parse("id = 7 AND x > 1").filters
-    assert len(live.change("bob", found, True)) == 2
+    assert len(list(live.change("bob", found, True))) == 2
 
 
 def test_bits_of_brokers_that_are_gone_are_reused() -> None:
     live = LiveDisjunctions()
     (found,) = parse("x > 1").filters
-    live.change("ann", found, True)
+    list(live.change("ann", found, True))
     assert live.mask(["bob", "cy"]) == 0b110
     live.forget_all_but(["cy"])
     assert live.mask(["dan"]) == 0b010
@@ -107,8 +107,8 @@ def test_beyond_the_limit_filters_are_not_compared(monkeypatch: pytest.MonkeyPat
     live = LiveDisjunctions()
     narrow, wide = parse("x > 5 OR x > 1").filters
     for found in (narrow, wide):
-        live.change("ann", found, True)
+        list(live.change("ann", found, True))
     assert set(disjunction(live, ("ann",))) == {narrow, wide}
     for found in (narrow, wide):
-        live.change("ann", found, False)
+        list(live.change("ann", found, False))
     assert len(live) == 0

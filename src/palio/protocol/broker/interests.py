@@ -2,7 +2,7 @@
 
     clients        subscribe, unsubscribe, watch, advertise ─┐
     durable ones   add_durable, remove_durable               ├─▶ flush, then router and table
-    other brokers  change_remote, neighbour, packet          │
+    other brokers  remote, reroute, neighbour, packet         │
     access         grant                                     ┘
 
 A message is matched against the subscriptions at its arrival, so each method flushes first: the
@@ -11,7 +11,7 @@ data path processes the messages received so far. Callers need not do so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -73,6 +73,7 @@ class Interests:
         """Deal with the messages that have arrived; for those who ask before they change."""
         self._work = work
         self.remote = RemoteInterests(table, policy, flush)
+        """The interests of other brokers, by their link states; it flushes, too."""
         self._changing: set[LocalInterface] = set()  # in slices
         self._filters: dict[DurableSubscription | PublishGrant, tuple[Filter, ...]] = {}
 
@@ -228,16 +229,11 @@ class Interests:
 
     # ---- other brokers
 
-    def change_remote(self, broker: str, news: Mapping[Filter, bool]) -> None:
-        """Add (True) and remove filters of another broker, by its link state."""
-        self._flush()
-        self.remote.change(broker, news)
-
-    def reroute(self, net: Topology | None) -> Slices:
+    def reroute(self, net: Topology | None) -> None:
         """The topology has changed; None: this broker reaches no other one."""
         self._flush()
         self._port.take(self._policy.on_topology(net))
-        yield from self.remote.regroup()
+        self.remote.reroute()
 
     def neighbour(self, name: str, is_up: bool) -> None:
         """The link to a neighbour is up or down."""

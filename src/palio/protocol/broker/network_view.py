@@ -10,6 +10,7 @@ from __future__ import annotations
 from palio.model.predicate import Filter
 from palio.protocol.broker.flooding import Flooding
 from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.remote_interests import Work
 from palio.protocol.broker.scheduler import Slices, WorkList
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.policies.link_state import LinkStateDatabase
@@ -19,9 +20,9 @@ from palio.protocol.wire.routing_memory import RoutingMemory
 from palio.routing.topology import Topology
 
 FILTERS_AT_ONCE = 128
-"""Changes of one slice."""
-ORDERED_AT_ONCE = 16
-"""Changes of one slice where filters of different brokers are compared."""
+"""Filters of a broker that are taken from its changes at once."""
+SLICE_COST = 6000
+"""Of one slice, about 2 ms."""
 
 
 class NetworkView:
@@ -69,38 +70,42 @@ class NetworkView:
         self.version = self.database.version
         if not self.policy.routes_by_link_state:
             self._changes.clear()
-        elif self._changes and not self._is_following:
-            self._is_following = not self._apply_some()
-            if self._is_following:
-                self._work.add(self._apply_in_slices())
         net = self.database.topology()
         if net is not self._net:
             self._net = net
-            rerouting = self._interests.reroute(net)
-            if next(rerouting, self) is None:
-                self._work.add(rerouting)
+            self._interests.reroute(net)
             self._unicast.on_topology(net)
             self._store.reachable([] if net is None else sorted(net.nodes), now_us)
+        if not self._is_following and (self._changes or self._interests.remote.is_outdated):
+            self._is_following = True
+            following = self._in_slices()
+            if next(following, self) is None:
+                self._work.add(following)
 
-    def _apply_in_slices(self) -> Slices:
-        yield None
-        while not self._apply_some():
-            yield None
+    def _in_slices(self) -> Slices:
+        """Apply all changes, and those that come meanwhile."""
+        done = 0
+        for cost in self._apply():
+            done += cost
+            if done >= SLICE_COST:
+                done = 0
+                yield None
         self._is_following = False
 
-    def _apply_some(self) -> bool:
-        """Apply some changes of filters; True: none is left."""
-        left = ORDERED_AT_ONCE if self._interests.remote.is_grouped else FILTERS_AT_ONCE
-        while self._changes and left > 0:
+    def _apply(self) -> Work:
+        """Apply changes of filters and topologies, one after the other."""
+        remote = self._interests.remote
+        while self._changes or remote.is_outdated:
+            if remote.is_outdated:
+                yield from remote.regroup()
+                continue
             broker, changes = next(iter(self._changes.items()))
             news = changes
-            if len(changes) > left:
-                news = dict([changes.popitem() for _ in range(left)])
+            if len(changes) > FILTERS_AT_ONCE:
+                news = dict([changes.popitem() for _ in range(FILTERS_AT_ONCE)])
             else:
                 del self._changes[broker]
-            left -= len(news)
-            self._interests.change_remote(broker, news)
-        return not self._changes
+            yield from remote.change(broker, news)
 
     def announce(self, now_us: int) -> None:
         """Flood what has changed at this broker."""

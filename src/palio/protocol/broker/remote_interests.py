@@ -4,9 +4,10 @@
     DRP             filters of brokers ─▶ as each broker announced them, by RemoteBroker
 
 A changed filter changes only the entries that contain its broker. A new topology changes the sets of
-brokers behind the entries. `regroup` compares every filter with the new sets, in slices: first it adds
-what is missing, then it removes the rest. Until nothing is missing, the policy sends messages that match
-any entry to all children (tree_policy.py), so none is lost meanwhile.
+brokers behind the entries. `regroup` compares every filter with the new sets: first it adds what is
+missing, then it removes the rest. Until nothing is missing, the policy sends messages that match any
+entry to all children (tree_policy.py), so none is lost meanwhile. Both are done piece by piece, and at
+every moment the table matches at least what brokers want, as far as their changes have been applied.
 
 The table and the poset of the filters depend on each other as forwarding and routing tables do
 elsewhere: messages are matched by the table alone, and the table can be made anew from the poset and
@@ -17,9 +18,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import TypeAlias
 
 from palio.model.predicate import Filter
-from palio.protocol.broker.scheduler import Slices, in_slices
+from palio.protocol.broker.scheduler import in_slices
 from palio.protocol.interfaces import NextHop, RemoteBroker
 from palio.protocol.policies.policy import RoutingPolicy
 from palio.protocol.policies.tree_policy import TreePolicy
@@ -27,10 +30,15 @@ from palio.routing.interest_table import InterestTable
 from palio.routing.schemes.live_disjunctions import LiveDisjunctions
 from palio.routing.schemes.memory import filter_bits
 
-CHECKS_AT_ONCE = 4000
-"""Filters that a slice compares with the brokers of an entry: about 2 ms."""
-_CHANGE = 40
-"""Checks: as long as to change the table."""
+Work: TypeAlias = Iterator[int]
+"""What is done piece by piece; each number is the cost of a piece, in checks of 0.3 us."""
+
+_CHANGE = 30
+"""Checks: as long as to add a filter to the table, or to remove one."""
+_ORDER = 600
+"""Checks: as long as to find what covers a filter, usually."""
+_FILTERS_AT_ONCE = 500
+_CHANGES_AT_ONCE = 50
 
 
 class FilterAmount:
@@ -63,6 +71,8 @@ class RemoteInterests:
         self._surplus: dict[str, None] = {}  # entries, also former ones, with filters to remove
         self._round = 0
         """How often the topology has changed; only the last `regroup` goes on."""
+        self.is_outdated = False
+        """`regroup` has to follow the topology."""
         self._wanted: dict[str, FilterAmount] = {}  # by broker
         self._uses: Counter[str] = Counter()  # in how many entries a broker is
         self.held = FilterAmount()
@@ -71,14 +81,9 @@ class RemoteInterests:
         """Entries that have filters."""
 
     @property
-    def is_grouped(self) -> bool:
-        """Whether entries stand for sets of brokers; a change is then found by covering."""
-        return self._policy is not None
-
-    @property
     def is_settled(self) -> bool:
         """Whether no entry may miss a filter."""
-        return not self._lacking
+        return not self._lacking and not self.is_outdated
 
     def formula(self) -> tuple[int, int]:
         """Constraints and bits of all entries by the formulas of the paper, with alpha = 1: each has
@@ -90,8 +95,9 @@ class RemoteInterests:
             bits += uses * wanted.predicate_bits
         return constraints, bits
 
-    def change(self, broker: str, news: Mapping[Filter, bool]) -> None:
-        """Add (True) and remove filters of another broker."""
+    def change(self, broker: str, news: Mapping[Filter, bool]) -> Work:
+        """Add (True) and remove filters of another broker. Neither another change nor `regroup` may
+        begin before it ends."""
         wanted = self._wanted.setdefault(broker, FilterAmount())
         for found, is_wanted in news.items():
             wanted.count(found, 1 if is_wanted else -1)
@@ -99,14 +105,18 @@ class RemoteInterests:
             del self._wanted[broker]
         if self._policy is None:
             self._write(RemoteBroker(broker), news)
+            yield _CHANGE * len(news)
             return
-        changes: dict[str, dict[Filter, bool]] = {}
         for found, is_wanted in news.items():
-            for shared, bits in self.known.change(broker, found, is_wanted):
-                for name in self._having(bits):
-                    changes.setdefault(name, {})[shared.item] = shared.is_in(self._entries[name])
-        for name, filters in changes.items():
-            self._reconcile(name, filters)
+            yield _ORDER
+            changes = self.known.change(broker, found, is_wanted)
+            while part := list(islice(changes, _CHANGES_AT_ONCE)):
+                due: dict[str, dict[Filter, bool]] = {}
+                for shared, bits in part:
+                    for name in self._having(bits):
+                        due.setdefault(name, {})[shared.item] = shared.is_in(self._entries[name])
+                for name, filters in due.items():
+                    yield _CHANGE * (len(part) + self._reconcile(name, filters))
 
     def _having(self, bits: int) -> list[str]:
         """The entries that contain one of these brokers."""
@@ -122,9 +132,6 @@ class RemoteInterests:
         interface = NextHop(name)
         present = self._table.filters_of(interface)
         news = {f: is_in for f, is_in in filters.items() if is_in is not (f in present)}
-        if self._lacking and not all(news.values()):
-            self._surplus[name] = None  # removed when no entry misses a filter
-            news = {found: True for found, is_in in news.items() if is_in}
         self._write(interface, news)
         return len(news)
 
@@ -140,14 +147,20 @@ class RemoteInterests:
 
     # ---- a new topology
 
-    def regroup(self) -> Slices:
-        """Follow the topology of the policy, which has changed."""
+    def reroute(self) -> None:
+        """The policy has a new topology: `regroup` has to follow it."""
+        if self._policy is not None:
+            self._round += 1
+            self.is_outdated = True
+            self._policy.settling(frozenset([*self._entries, *self._surplus]))
+
+    def regroup(self) -> Work:
+        """Follow the topology of the policy. It ends early when there is a newer one."""
         policy = self._policy
         if policy is None:
             return
+        this, self.is_outdated = self._round, False
         old, self._entries, self._containing = self._entries, {}, {}
-        self._round += 1
-        this = self._round
         self._uses.clear()
         for name, behind in policy.entries():
             self._uses.update(behind)
@@ -159,41 +172,35 @@ class RemoteInterests:
             if name not in self._entries:
                 self._lacking.pop(name, None)
                 self._surplus[name] = None
-        if self._lacking:
-            policy.settling(frozenset([*self._entries, *self._surplus]))
-            yield from self._in_slices(self._fill())
-            if self._round != this:
-                return
-            self._flush()
-        policy.settling(frozenset())
-        yield from self._in_slices(self._clear())
+        policy.settling(frozenset([*self._entries, *self._surplus]))
+        for step in (self._fill, self._settle, self._clear):
+            for checks in step():
+                yield checks
+                if self._round != this:
+                    return
 
-    def _in_slices(self, slices: Iterator[int]) -> Slices:
-        """Run this in slices by the work that it reports; stop if the topology changes again."""
-        this, done = self._round, 0
-        for checks in slices:
-            done += checks
-            if done >= CHECKS_AT_ONCE:
-                done = 0
-                yield None
-            if self._round != this:
-                return
-
-    def _fill(self) -> Iterator[int]:
-        """Add to each entry what it misses. `change` adds filters that come meanwhile."""
-        filters = list(self.known)
+    def _fill(self) -> Work:
+        """Add to each entry what it misses."""
+        filters = list(self.known) if self._lacking else []
         for name in list(self._lacking):
             mask = self._entries[name]
-            for part in in_slices(filters, CHECKS_AT_ONCE // 8):
+            for part in in_slices(filters, _FILTERS_AT_ONCE):
                 due = {one.item: True for one in part if one.is_in(mask)}
                 yield len(part) + _CHANGE * self._reconcile(name, due)
             del self._lacking[name]
 
-    def _clear(self) -> Iterator[int]:
+    def _settle(self) -> Work:
+        """No entry misses a filter: messages need not go to all children any more."""
+        assert self._policy is not None
+        self._flush()
+        self._policy.settling(frozenset())
+        yield 0
+
+    def _clear(self) -> Work:
         """Remove from each entry what it should not have."""
         for name in list(self._surplus):
             mask = self._entries.get(name, 0)
-            for part in in_slices(list(self._table.filters_of(NextHop(name))), CHECKS_AT_ONCE // 8):
+            for part in in_slices(list(self._table.filters_of(NextHop(name))), _FILTERS_AT_ONCE):
                 due = {found: False for found in part if not self.known.is_in(found, mask)}
                 yield len(part) + _CHANGE * self._reconcile(name, due)
             del self._surplus[name]

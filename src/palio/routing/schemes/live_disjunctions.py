@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from palio.model.predicate import Filter
 from palio.routing.poset import SUBSCRIPTIONS, Poset
@@ -45,13 +46,18 @@ class SharedFilter:
         return bool(self.wanted & brokers) and not self.covered & brokers
 
 
+MaskChange: TypeAlias = tuple[SharedFilter, int]
+"""A filter, and the bits of its masks that have changed."""
+
+
 class LiveDisjunctions:
     """The filters of brokers, each with the masks that say in which disjunctions it is.
 
     >>> from palio import parse
     >>> wide, narrow = parse("x > 1 OR x > 3").filters
     >>> found = LiveDisjunctions()
-    >>> _ = found.change("ann", wide, True), found.change("bob", narrow, True)
+    >>> len([*found.change("ann", wide, True), *found.change("bob", narrow, True)])
+    3
     >>> [found.is_in(narrow, found.mask(brokers)) for brokers in (["bob"], ["ann", "bob"])]
     [True, False]
     """
@@ -98,32 +104,31 @@ class LiveDisjunctions:
         shared = self._shared.get(found)
         return shared is not None and shared.item == found and shared.is_in(brokers)
 
-    def change(self, broker: str, found: Filter, is_wanted: bool) -> list[tuple[SharedFilter, int]]:
-        """A broker wants a filter that it did not want, or no longer wants one. Returns the filters
-        whose masks have changed, each with the bits that did."""
+    def change(self, broker: str, found: Filter, is_wanted: bool) -> Iterator[MaskChange]:
+        """A broker wants a filter that it did not want, or no longer wants one. Gives the filters whose
+        masks change, each with the bits that do. There may be many below the filter itself: it is given
+        first if it is new, last if it is gone, so that whoever writes disjunctions as these come never
+        lacks what brokers want. The next change must wait until all are given."""
         bit = 1 << self._number(broker)
         self._filters_of[broker] += 1 if is_wanted else -1
         if not self._filters_of[broker]:
             del self._filters_of[broker]
         return self._add(found, bit) if is_wanted else self._remove(found, bit)
 
-    def _add(self, found: Filter, bit: int) -> list[tuple[SharedFilter, int]]:
-        changed: list[tuple[SharedFilter, int]] = []
+    def _add(self, found: Filter, bit: int) -> Iterator[MaskChange]:
         shared = self._shared.get(found)
         if shared is None:
-            shared = self._enter(found, changed)
+            shared = self._enter(found)
         self._announced[found] += 1
         shared.uses += 1
         if shared.wanted & bit:
             self._repeats[shared.item, bit] += 1
-            return changed
+            return
         shared.wanted |= bit
-        changed.append((shared, bit))
-        self._update_below(shared, changed)
-        return changed
+        yield shared, bit
+        yield from self._below(shared)
 
-    def _remove(self, found: Filter, bit: int) -> list[tuple[SharedFilter, int]]:
-        changed: list[tuple[SharedFilter, int]] = []
+    def _remove(self, found: Filter, bit: int) -> Iterator[MaskChange]:
         shared = self._shared[found]
         shared.uses -= 1
         self._announced[found] -= 1
@@ -136,17 +141,16 @@ class LiveDisjunctions:
             self._repeats[repeated] -= 1
             if not self._repeats[repeated]:
                 del self._repeats[repeated]
-            return changed
+            return
         shared.wanted &= ~bit
-        changed.append((shared, bit))
-        self._update_below(shared, changed)
+        yield from self._below(shared)
         if not shared.uses:
             del self._shared[shared.item]
             if shared.item in self._poset:
                 self._poset.remove(shared.item)
-        return changed
+        yield shared, bit
 
-    def _enter(self, found: Filter, changed: list[tuple[SharedFilter, int]]) -> SharedFilter:
+    def _enter(self, found: Filter) -> SharedFilter:
         """The shared filter of one that is new: another that is equal, or its own."""
         item = found
         if len(self._poset) < ORDERED_MAX:
@@ -156,7 +160,6 @@ class LiveDisjunctions:
             shared = self._shared[item] = SharedFilter(item)
             if item in self._poset:
                 shared.covered = self._above(item)
-                self._update_below(shared, changed)  # covering is not always transitive
         self._shared[found] = shared
         return shared
 
@@ -168,15 +171,15 @@ class LiveDisjunctions:
             covered |= shared.wanted | shared.covered
         return covered
 
-    def _update_below(self, shared: SharedFilter, changed: list[tuple[SharedFilter, int]]) -> None:
-        """Tell the filters below one that its masks have changed."""
-        if shared.item not in self._poset:
-            return
+    def _below(self, shared: SharedFilter) -> Iterator[MaskChange]:
+        """Update the filters below one whose masks have changed."""
         poset = self._poset
+        if shared.item not in poset:
+            return
         waiting = poset.ordered(poset.successors(shared.item))
         for item in waiting:  # the loop appends to it; a bit of a filter changes once
             lower, covered = self._shared[item], self._above(item)
             if covered != lower.covered:
-                changed.append((lower, covered ^ lower.covered))
-                lower.covered = covered
+                changed, lower.covered = covered ^ lower.covered, covered
+                yield lower, changed
                 waiting += poset.ordered(poset.successors(item))
