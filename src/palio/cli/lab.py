@@ -21,8 +21,11 @@ lab = typer.Typer(
 )
 app.add_typer(lab, name="lab")
 
-Ids = Annotated[list[str] | None, typer.Argument(help="IDs of experiments: `palio lab list`.")]
-Scale = Annotated[float, typer.Option(help="How large: 1 is the full size.")]
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(help="IDs of experiments or claims: `palio lab list`, `palio lab claims`."),
+]
+Scale = Annotated[str, typer.Option(help="How large: `full`, or a part of it as a number.")]
 Out = Annotated[Path, typer.Option(help="The directory of the results.")]
 
 
@@ -41,35 +44,55 @@ def list_experiments() -> None:
         print(f"{id:18}{few:>15}{many:>7}  {settings.title} ({settings.figure}{clock})")
 
 
+@lab.command("claims")
+def list_claims() -> None:
+    """Show the papers' claims: where each is, and which experiments decide it."""
+    from palio.lab.reproduce.claims import CLAIMS
+
+    for claim in CLAIMS:
+        print(f"{claim.id:26}{claim.place:30}{', '.join(claim.experiments)}")
+        print(f"{'':26}{claim.text}")
+
+
 @lab.command("run")
 def run(
     ids: Ids = None,
     every: Annotated[bool, typer.Option("--all", help="Every experiment.")] = False,
-    scale: Scale = 0.1,
+    scale: Scale = "0.1",
     out: Out = Path("lab-results"),
     master: Annotated[
         str, typer.Option(help="local[N], spark://HOST:PORT or sc://HOST:PORT.")
     ] = "local[2]",
     seed: Annotated[int, typer.Option(min=0, help="The seed of all randomness.")] = 1,
 ) -> None:
-    """Run experiments as Spark jobs; points that are finished in the directory are not run again."""
+    """Run experiments as Spark jobs; points that are finished in the directory are not run again.
+
+    A claim runs the experiments that decide it, and prints the verdict.
+    """
     from palio.lab.reproduce import runner
+    from palio.lab.reproduce.experiment import read_scale
+    from palio.lab.reproduce.report import verdict_text
 
     chosen = _chosen(ids, every)
     announce_compiling()
     with _bar() as tell:
-        ran = runner.run(chosen, scale=scale, out=out, master=master, seed=seed, tell=tell)
+        ran = runner.run(
+            chosen, scale=read_scale(scale), out=out, master=master, seed=seed, tell=tell
+        )
     new = ran.points - ran.finished_before
     print(
         f"{new:,} points run on {master} in {ran.seconds:,.1f} s, {ran.finished_before:,} were "
         f"finished before; `palio lab report {out}` makes the page"
     )
+    for id in ids or []:
+        if id not in chosen:
+            print(verdict_text(out, id))
 
 
 @lab.command("scaling")
 def scaling(
     ids: Ids = None,
-    scale: Scale = 0.1,
+    scale: Scale = "0.1",
     out: Out = Path("lab-scaling"),
     masters: Annotated[
         list[str] | None, typer.Option("--master", help="May be repeated; the first is compared.")
@@ -77,11 +100,12 @@ def scaling(
 ) -> None:
     """Run the same experiments on several masters, by default local[1] and local[2]: the ratio."""
     from palio.lab.reproduce import runner
+    from palio.lab.reproduce.experiment import read_scale
 
     chosen = masters or ["local[1]", "local[2]"]
     with _bar() as tell:
         seconds = runner.scaling(
-            _chosen(ids, False), scale=scale, out=out, masters=chosen, tell=tell
+            _chosen(ids, False), scale=read_scale(scale), out=out, masters=chosen, tell=tell
         )
     for master, spent in seconds.items():
         print(f"{master}: {spent:,.1f} s, {seconds[chosen[0]] / spent:.2f} times {chosen[0]}")
@@ -102,13 +126,20 @@ def report(
 
 
 def _chosen(ids: list[str] | None, every: bool) -> list[str]:
+    """The experiments that are named, and those that decide the claims that are named."""
     from palio.lab.reproduce.catalogue import experiment, experiments
+    from palio.lab.reproduce.claims import CLAIMS
 
     if bool(ids) == every:
-        raise PalioError("name experiments, or all of them with --all; `palio lab list` shows them")
-    for id in ids or []:
+        raise PalioError(
+            "name experiments or claims, or all of them with --all; `palio lab list` and "
+            "`palio lab claims` show them"
+        )
+    deciding = {claim.id: claim.experiments for claim in CLAIMS}
+    named = [id for given in ids or [] for id in deciding.get(given, (given,))]
+    for id in named:
         experiment(id)
-    return list(dict.fromkeys(ids or experiments()))
+    return list(dict.fromkeys(named or experiments()))
 
 
 @contextmanager

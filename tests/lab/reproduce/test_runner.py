@@ -18,6 +18,7 @@ from palio import cli
 from palio.errors import InvalidFile, InvalidValue, MissingSoftware, PalioError
 from palio.lab.reproduce import manifest, report, runner
 from palio.lab.reproduce.catalogue import all_points, experiment, experiments
+from palio.lab.reproduce.claims import CLAIMS
 from palio.lab.reproduce.results import path_of, stored, work
 
 on_spark = [pytest.mark.slow, pytest.mark.spark]  # all experiments: a minute and a half
@@ -68,6 +69,10 @@ class TestOnSpark:
         rows = stored(results, "2003-fig8", all_points("2003-fig8", SCALE))
         for filters in {row["filters"] for row in rows}:
             own = {row["engine"]: row for row in rows if row["filters"] == filters}
+            assert all(
+                row["us_per_message_low"] <= row["us_per_message"] <= row["us_per_message_high"]
+                for row in own.values()
+            )
             assert own["counting r=0"]["ratio"] == 1.0
             for row in own.values():
                 first = own["counting r=0"]["us_per_message"]
@@ -84,11 +89,18 @@ class TestOnSpark:
             assert module.SETTINGS.figure in text
             assert (tmp_path / "page" / f"{id}.png").read_bytes().startswith(b"\x89PNG")
         assert "scale 0.02" in text
-        assert "not decided at this scale" in text
+        assert "not decided here" in text
+        assert "depends on what the paper leaves open" in text
+        for claim in CLAIMS:
+            assert f"<code>{claim.id}</code>" in text
+        assert "Holds if:" in text
+        assert "palio lab run CLAIM --scale 0.02 --seed 1" in text
+        assert "filters 100, 22,000 (all 2 points)" in text
         assert "at the edge" in text
         assert len(text) < 5_000_000
         assert re.match(
-            r"of \d\d claims \d+ hold, \d+ do not, \d+ are not decided", written.summary
+            r"of \d\d claims \d+ hold, \d+ do not, \d+ depend on .*, \d+ are not decided here",
+            written.summary,
         )
 
     def test_a_run_that_was_stopped_goes_on(self, spark: Any, tmp_path: Path) -> None:
@@ -171,8 +183,9 @@ def test_list_shows_every_experiment(lab: Callable[..., tuple[int, str]]) -> Non
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["run", "fig99"], "no experiment 'fig99'; there are 2001-fig9"),
-        (["run"], "name experiments, or all of them with --all"),
+        (["run", "fig99"], "no experiment 'fig99'; there are names, 2000-patterns"),
+        (["run"], "name experiments or claims, or all of them with --all"),
+        (["run", "traffic", "--scale", "huge"], "a scale is a number or `full`, not 'huge'"),
         (["run", "traffic", "--scale", "-1"], "a scale is above 0"),
         (["run", "traffic", "--master", "mars"], "no master 'mars'"),
         (["report", "."], "is no directory of results"),
@@ -186,6 +199,33 @@ def test_bad_input_is_one_sentence(
     assert code == 2
     assert words in text
     assert list(tmp_path.iterdir()) == [], "nothing was written"
+
+
+def test_claims_are_listed_with_their_experiments(lab: Callable[..., tuple[int, str]]) -> None:
+    code, text = lab("claims")
+    assert code == 0
+    for claim in CLAIMS:
+        assert re.search(
+            rf"^{claim.id} .*{re.escape(claim.place)} .*{claim.experiment}", text, re.M
+        )
+
+
+def test_a_claim_is_run_by_its_name(lab: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
+    """What decides it is finished already, so that no Spark starts."""
+    manifest.opened(tmp_path / "results", seed=1, scale=SCALE)
+    for point in all_points("2000-patterns", SCALE):
+        work(tmp_path / "results", point, 1)
+    code, text = lab("run", "2000-pattern-place", "--scale", str(SCALE), "--out", "results")
+    assert code == 0
+    assert "0 points run" in text
+    assert "2000-pattern-place (2000, 3.6): Patterns are assembled as close as possible" in text
+    for words in (
+        "holds if: Beyond the server",
+        "refuted by: A single",
+        "verdict: holds: 0 messages",
+    ):
+        assert words in text
+    assert "run: 2000-patterns: length 1, 2, 4, 8; sources together, apart; up to 3 draws" in text
 
 
 def test_without_java_the_remedy_is_named(

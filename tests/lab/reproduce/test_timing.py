@@ -7,8 +7,13 @@ import time
 from palio.lab.reproduce import timing
 
 
-def test_the_shortest_turn_counts() -> None:
-    """A call that is disturbed now and then is as fast as when it is not."""
-    waits = iter([0.0, 0.0] + [0.02, 0.001] * 50)
-    seconds = timing.shortest({"a": lambda: time.sleep(next(waits))}, turns=6, turn_s=0)
-    assert 0.001 <= seconds["a"] < 0.02
+def test_the_median_turn_counts_and_its_quartiles_are_told() -> None:
+    """One turn that is disturbed does not move the median; the quartiles show the spread."""
+    waits = iter([0.0, 0.0, 0.001, 0.05, 0.001, 0.002, 0.001])
+    spread = timing.spreads({"a": lambda: time.sleep(next(waits))}, turns=5, turn_s=0)["a"]
+    assert 0.001 <= spread.low <= spread.median <= spread.high < 0.02
+    assert spread.columns("us", 1e6) == {
+        "us": spread.median * 1e6,
+        "us_low": spread.low * 1e6,
+        "us_high": spread.high * 1e6,
+    }

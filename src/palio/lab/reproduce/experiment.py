@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from palio.errors import InvalidValue
+
 Plain: TypeAlias = str | int | float | bool
 Row: TypeAlias = Mapping[str, Any]
 
@@ -63,6 +65,20 @@ class Experiment(Protocol):
     def run(self, values: Mapping[str, Any], seed: int) -> Sequence[Row]: ...
 
     def plot(self, rows: Sequence[Row], figure: Any) -> None: ...
+
+
+def read_scale(text: str) -> float:
+    """A scale as it is written on the command line: a number, or `full`.
+
+    >>> read_scale("full"), read_scale("0.1")
+    (1.0, 0.1)
+    """
+    if text == "full":
+        return 1.0
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidValue(f"a scale is a number or `full`, not {text!r}") from None
 
 
 def grid(**lists: Sequence[Plain]) -> list[dict[str, Plain]]:

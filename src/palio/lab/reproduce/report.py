@@ -16,7 +16,8 @@ from typing import Any
 from palio.errors import InvalidFile
 from palio.lab.reproduce import drawing, manifest
 from palio.lab.reproduce.catalogue import all_points, experiments
-from palio.lab.reproduce.claims import CLAIMS, Claim, ClaimOutcome, ClaimVerdict, judged
+from palio.lab.reproduce.claims import CLAIMS, Claim, ClaimOutcome, ClaimVerdict, claim, judged
+from palio.lab.reproduce.coverage import sizes_run
 from palio.lab.reproduce.experiment import Row
 from palio.lab.reproduce.results import stored
 
@@ -26,7 +27,8 @@ img { max-width: 100%; } table { border-collapse: collapse; margin: 1rem 0; }
 td, th { border-bottom: 1px solid #ccc; padding: .25rem .6rem; text-align: left;
   vertical-align: top; }
 .holds { color: #06632d; } .fails { color: #a01010; } .undecided { color: #666; }
-.note { color: #444; }
+.depends { color: #8a5a00; } .note, .criterion { color: #444; } .criterion { font-size: 90%; }
+code { font-size: 90%; }
 """
 
 
@@ -47,7 +49,7 @@ def write(folder: Path, to: Path) -> WrittenReport:
             f"{folder} holds no finished point; `palio lab run --all --scale {made.scale:g} "
             f"--out {folder}` makes some"
         )
-    verdicts = [(claim, judged(claim, results)) for claim in CLAIMS]
+    verdicts = [(c, judged(c, results)) for c in CLAIMS]
     to.mkdir(parents=True, exist_ok=True)
     sections = []
     for id, module in experiments().items():
@@ -55,15 +57,41 @@ def write(folder: Path, to: Path) -> WrittenReport:
             image = drawing.png(module.plot, results[id])
             (to / f"{id}.png").write_bytes(image)
             of_experiment = [(c, v) for c, v in verdicts if c.experiment == id]
-            sections.append(_section(module, results[id], image, of_experiment))
-    counts = {o: sum(v.outcome is o for _, v in verdicts) for o in ClaimOutcome}
-    summary = (
-        f"of {len(CLAIMS)} claims {counts[ClaimOutcome.HOLDS]} hold, {counts[ClaimOutcome.FAILS]} do not, "
-        f"{counts[ClaimOutcome.UNDECIDED]} are not decided at this scale"
-    )
+            sizes = sizes_run(folder, all_points(id, made.scale))
+            sections.append(_section(module, results[id], image, sizes, of_experiment))
+    summary = _summary([verdict for _, verdict in verdicts])
     page = to / "report.html"
     page.write_text(_page(made, summary, verdicts, sections), "utf-8")
     return WrittenReport(page, summary)
+
+
+def verdict_text(folder: Path, id: str) -> str:
+    """What the results of a directory say about one claim, with its criterion, in lines."""
+    made, asked = manifest.read(folder), claim(id)
+    results = {e: stored(folder, e, all_points(e, made.scale)) for e in asked.experiments}
+    verdict = judged(asked, results)
+    lines = [
+        f"{asked.id} ({asked.place}): {asked.text}",
+        f"holds if: {asked.criterion}",
+        f"refuted by: {asked.refuted}",
+        *(f"run: {e}: {sizes_run(folder, all_points(e, made.scale))}" for e in asked.experiments),
+        *(
+            f"read as `{name}`: {'yes' if holds else 'no'}, {figure}"
+            for name, holds, figure in verdict.readings
+        ),
+        f"verdict: {verdict.outcome.value}" + (f": {verdict.figure}" if verdict.figure else ""),
+        *([f"because: {verdict.reason}"] if verdict.reason else []),
+    ]
+    return "\n".join(lines)
+
+
+def _summary(verdicts: Sequence[ClaimVerdict]) -> str:
+    counts = {o: sum(verdict.outcome is o for verdict in verdicts) for o in ClaimOutcome}
+    return (
+        f"of {len(verdicts)} claims {counts[ClaimOutcome.HOLDS]} hold, "
+        f"{counts[ClaimOutcome.FAILS]} do not, {counts[ClaimOutcome.DEPENDS]} depend on what the paper "
+        f"leaves open, {counts[ClaimOutcome.UNDECIDED]} are not decided here"
+    )
 
 
 def _page(
@@ -83,15 +111,36 @@ def _page(
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         f"<title>Palio: the papers, run again</title><style>{_STYLE}</style>"
         "<h1>The papers' evaluations, run again</h1>"
-        f"<p>Palio {escape(made.version)}, seed {made.seed}, scale {made.scale:g}; "
+        f"<p>Palio {escape(made.version)}, seed {made.seed}, {_scale(made)}; "
         f"{escape(about)}.</p><ul>{runs}</ul>"
-        f"<h2>Claims</h2><p>{escape(summary)[:1].upper()}{escape(summary)[1:]}.</p>"
+        f"<h2>Claims</h2><p>{escape(summary)[:1].upper()}{escape(summary)[1:]}. {escape(_ABOUT)} "
+        f"<code>{escape(_command(made, 'CLAIM'))}</code></p>"
         f"{_claims(verdicts)}<h2>Figures</h2>{''.join(sections)}</html>\n"
     )
 
 
+_ABOUT = (
+    "Criteria were written before the run. Work decides (increments, comparisons, packets), and times are "
+    "medians of turns, with their quartiles, told beside it. Statistical tests have an error of 1%. Each "
+    "figure says which sizes were really run. This repeats one, and says what it finds:"
+)
+
+
+def _scale(made: manifest.Manifest) -> str:
+    return f"scale {made.scale:g}" + (" (full)" if made.scale == 1 else "")
+
+
+def _command(made: manifest.Manifest, id: str) -> str:
+    scale = "full" if made.scale == 1 else f"{made.scale:g}"
+    return f"palio lab run {id} --scale {scale} --seed {made.seed}"
+
+
 def _section(
-    module: Any, rows: Sequence[Row], image: bytes, verdicts: Sequence[tuple[Claim, ClaimVerdict]]
+    module: Any,
+    rows: Sequence[Row],
+    image: bytes,
+    sizes: str,
+    verdicts: Sequence[tuple[Claim, ClaimVerdict]],
 ) -> str:
     settings = module.SETTINGS
     inline = base64.b64encode(image).decode()
@@ -99,7 +148,7 @@ def _section(
     return (
         f'<h3 id="{settings.id}">{escape(settings.title)}</h3>'
         f"<p>{escape(settings.figure)} (<code>{settings.id}</code>). {escape(settings.text)} "
-        f"{len(rows):,} rows.</p>"
+        f"<b>Run:</b> {escape(sizes)}; {len(rows):,} rows.</p>"
         f'<img alt="{escape(settings.title)}" src="data:image/png;base64,{inline}">'
         f"{_table(*table_of(rows)) if table_of else ''}{_claims(verdicts) if verdicts else ''}"
     )
@@ -107,17 +156,33 @@ def _section(
 
 def _claims(verdicts: Sequence[tuple[Claim, ClaimVerdict]]) -> str:
     lines = "".join(
-        f"<tr><td>{escape(claim.place)}</td><td>{escape(claim.text)}</td>"
-        f'<td><a href="#{claim.experiment}">{claim.experiment}</a></td>'
+        f"<tr><td>{escape(claim.place)}<br><code>{claim.id}</code></td>"
+        f'<td>{escape(claim.text)}<br><span class="criterion">Holds if: {escape(claim.criterion)} '
+        f"Refuted by: {escape(claim.refuted)}</span></td>"
+        f"<td>{_links(claim)}</td>"
         f'<td class="{verdict.outcome.name.lower()}">{verdict.outcome.value}</td>'
-        f"<td>{escape(verdict.figure)}"
-        + (f'<br><span class="note">{escape(verdict.reason)}</span>' if verdict.reason else "")
-        + "</td></tr>"
+        f"<td>{_found(verdict)}</td></tr>"
         for claim, verdict in verdicts
     )
-    headings = ("paper", "claim", "decided by", "verdict", "our figure")
+    headings = ("paper", "claim and criterion", "decided by", "verdict", "our figure")
     heads = "".join(f"<th>{heading}</th>" for heading in headings)
     return f"<table><tr>{heads}</tr>{lines}</table>"
+
+
+def _links(claim: Claim) -> str:
+    return ", ".join(f'<a href="#{id}">{id}</a>' for id in claim.experiments)
+
+
+def _found(verdict: ClaimVerdict) -> str:
+    """The figure, the answer in each reading, and the reason."""
+    parts = [escape(verdict.figure)] if not verdict.readings else []
+    parts += [
+        f"<i>{escape(name)}</i>: {'yes' if holds else 'no'}, {escape(figure)}"
+        for name, holds, figure in verdict.readings
+    ]
+    if verdict.reason:
+        parts.append(f'<span class="note">{escape(verdict.reason)}</span>')
+    return "<br>".join(part for part in parts if part)
 
 
 def _table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

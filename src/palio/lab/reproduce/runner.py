@@ -62,7 +62,7 @@ def run(
     points = list(dict.fromkeys(p for id in ids for p in all_points(id, scale)))
     if spark is None:
         _check(master)
-    there = manifest.opened(folder, seed=seed, scale=scale)
+    manifest.opened(folder, seed=seed, scale=scale)
     missing = [p for p in points if not path_of(folder, p).exists()]
     before = len(points) - len(missing)
     if not missing:
@@ -76,6 +76,7 @@ def run(
             with _watched(folder, points, text, tell):
                 _run_job(session, folder, job, seed)
         seconds = time.perf_counter() - started
+    there = manifest.read(folder)  # another run may have ended meanwhile
     manifest.write(folder, there.with_run(master, list(ids), len(points), before, seconds))
     return Ran(len(points), before, seconds)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from palio.lab.reproduce.catalogue import experiment
 from palio.lab.reproduce.drawing import png
+from palio.routing import Topology
 
 
 @pytest.mark.parametrize("draw", ["uniform", "zipf", "zipf, repeating"])
@@ -124,3 +126,105 @@ def test_steps_of_hashed_pieces_are_those_of_all_pieces() -> None:
     text = "abcd"
     pieces = [text[:2], text[:3], text[-1:], *(text[i : i + 2] for i in range(3)), text]
     assert module.STEPS["pool"](None, constraints, [text, text]) == len(pieces)
+
+
+def test_deliveries_are_judged_and_drp_is_tried_exhaustively_in_small_networks() -> None:
+    """2006, 3: PSF is inside PIF, iPS is PSF; a ring of four with ties is not ideal for DRP."""
+    module: Any = experiment("2006-deliveries")
+    rows = {row["scheme"]: row for row in module.run({"nodes": 6, "ties": True}, 3)}
+    assert tuple(rows) == module.VARIANTS
+    for row in rows.values():
+        assert row["correct"] == row["latency"] == row["deliveries"] == module.MESSAGES
+        assert row["psf_inside_pif"] == row["ips_as_psf"] == module.MESSAGES
+        assert row["bridge_pairs"] == row["bridge_pairs_alike"]
+    assert rows["PIF"]["packets"] >= rows["PSF"]["packets"]
+    ring = Topology.from_edges([(1, 2), (2, 3), (3, 4), (1, 4)])
+    assert module.exhaustive(ring, Random(1)) == (False, False)
+    line = Topology.from_edges([(1, 2), (2, 3)])
+    assert module.exhaustive(line, Random(1)) == (True, True)
+
+
+def test_memory_without_advantage_is_the_formula_of_psf() -> None:
+    module: Any = experiment("2006-memory")
+    values = {"nodes": 25, "family": "tree", "interests": "apart"}
+    rows = {row["scheme"]: row for row in module.run(values, 3)}
+    assert rows["PSF"]["bits"] == pytest.approx(rows["PSF"]["formula_bits"], rel=0.02)
+    assert rows["iPS"]["bits"] < rows["PSF"]["bits"]
+    assert module.average_distance(Topology.from_edges([(1, 2), (2, 3)])) == pytest.approx(8 / 9)
+
+
+def test_chung_lu_degrees_are_as_expected() -> None:
+    module: Any = experiment("2006-distances")
+    pairs = module.chung_lu(2_000, 2.5, np.random.default_rng(3))
+    degrees = np.bincount(pairs.ravel(), minlength=2_000)
+    assert degrees.mean() == pytest.approx(module.DEGREE, rel=0.1)
+    assert degrees[:20].mean() > 5 * degrees[-200:].mean()
+    assert len({tuple(pair) for pair in pairs.tolist()}) == len(pairs)
+    (row,) = module.run({"nodes": 400, "graph": "attachment (3)"}, 3)
+    assert row["n"] == 400
+    assert 2 < row["d"] < 4
+
+
+def test_tables_of_chains_and_flat_sets() -> None:
+    """2000, 2.3 and 3.4: a chain leaves one entry a hop, a flat set all."""
+    module: Any = experiment("2000-tables")
+    rows = {s: module.run({"filters": 60, "shape": s}, 3)[0] for s in module.SHAPES}
+    chain, flat = rows["chain"], rows["flat"]
+    assert (chain["roots"], flat["roots"]) == (1, 60)
+    assert chain["entries_stored"] <= module.HOPS
+    assert flat["entries_stored"] == flat["entries"] == 60
+    assert flat["sent"] == 2 * 60
+    assert flat["compared"] == 60
+    assert chain["sent"] < 40
+    for row in rows.values():
+        assert row["sent"] == row["sent_roots"]
+        assert row["mixed_roots"] <= row["mixed_uncovered"] == row["mixed_sent"]
+
+
+@pytest.mark.parametrize("where", ["together", "apart"])
+def test_patterns_cross_the_trunk_assembled_only(where: str) -> None:
+    """2000, 3.6, and without delegation all messages cross every link."""
+    module: Any = experiment("2000-patterns")
+    watched, plain = module.run({"length": 2, "sources": where}, 3)
+    assert watched["trunk_single"] == 0
+    assert watched["trunk_assembled"] == 2 * watched["received"] > 0
+    assert plain["packets"] == (2 + 2) * module.MESSAGES
+    assert plain["received"] == module.MESSAGES
+
+
+@pytest.mark.parametrize(
+    "relation", ["subscription and notification", "advertisement and notification"]
+)
+def test_matching_is_linear(relation: str) -> None:
+    """2000, 3.7: O(n + m)."""
+    module: Any = experiment("2000-relations")
+    few, many = (module.run({"relation": relation, "size": size}, 1)[0] for size in (16, 128))
+    assert few["holds"]
+    assert many["holds"]
+    assert many["lines"] < 10 * few["lines"]
+
+
+def test_searches_touch_what_is_satisfied() -> None:
+    """2001, 3."""
+    module: Any = experiment("2001-search")
+    for op in ("=", "<"):
+        (row,) = module.run({"constraints": 500, "op": op}, 3)
+        assert row["touched_per_message"] == row["expected_per_message"] > 0
+
+
+def test_tables_of_figure_9_differ_by_their_interfaces_alone() -> None:
+    """2001, 4.2: fewer interfaces, fewer increments; the matches of I = F are filters."""
+    module: Any = experiment("2001-fig9")
+    rows = module.run({"filters": 2_000, "attributes": 100}, 3)
+    work = {
+        row["interfaces"]: row["increments_per_message"]
+        for row in rows
+        if row["engine"] == "counting 2001"
+    }
+    counts = [work[i] for i in module.INTERFACES]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+    assert len({row["constraints"] for row in rows}) == 1
+    for interfaces in module.INTERFACES:
+        matches = {row["matches_per_message"] for row in rows if row["interfaces"] == interfaces}
+        assert len(matches) == 1, "engines agree"

@@ -1,8 +1,14 @@
-"""A claim of a paper, the experiment that decides it, and what comes out.
+"""A claim of a paper, the criterion that decides it, and what comes out.
 
-`decide` reads stored rows and says whether the claim holds and by which figure. When the rows cannot
-tell, because the run was too small, it raises TooSmall with what is needed: the verdict is then "not
-decided at this scale", never a guess. `reason` is what we know about a claim that does not hold.
+The criterion and what would refute the claim are written before the run, next to the sentence. The
+work of an algorithm (increments, comparisons, packets) decides wherever the sentence is about cost;
+times are told beside it, and decide only where the sentence names a time.
+
+`decide` reads stored rows and says whether the claim holds, and by which figure. Where the paper
+leaves open what was meant, it gives an answer for each reading, by name: if they differ, the verdict
+is "depends on what the paper leaves open". When the rows cannot tell, because the run was too small, it
+raises TooSmall with what is needed: never a guess. `reason` is what we know about a claim that does
+not hold in every reading.
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ from palio.lab.reproduce.experiment import Row
 
 Rows: TypeAlias = Sequence[Row]
 Decision: TypeAlias = tuple[bool, str]
+Readings: TypeAlias = Mapping[str, Decision]
 
 
 class TooSmall(PalioError):
@@ -26,41 +33,58 @@ class TooSmall(PalioError):
 class ClaimOutcome(Enum):
     HOLDS = "holds"
     FAILS = "does not hold"
-    UNDECIDED = "not decided at this scale"
+    UNDECIDED = "not decided here"
+    DEPENDS = "depends on what the paper leaves open"
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict:
-    """What came out, our figure, and a reason where there is one."""
+    """What came out, our figure, a reason where there is one, and the answer in each reading."""
 
     outcome: ClaimOutcome
     figure: str
     reason: str = ""
+    readings: tuple[tuple[str, bool, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A checkable sentence of a paper, in our words."""
 
+    id: str  # as it is named on the command line
     place: str  # "2006, 4.2"
     text: str
+    criterion: str  # when it holds
+    refuted: str  # what would refute it
     experiment: str
-    decide: Callable[[Rows], Decision]
+    decide: Callable[[Rows], Decision | Readings]
     reason: str = ""
     also: tuple[str, ...] = ()  # experiments whose rows it reads too
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        return (self.experiment, *self.also)
 
 
 def judged(claim: Claim, results: Mapping[str, Rows]) -> ClaimVerdict:
     """The verdict on a claim from the rows of all experiments."""
     rows: list[Row] = []
-    for id in (claim.experiment, *claim.also):
+    for id in claim.experiments:
         if not results.get(id):
             return ClaimVerdict(ClaimOutcome.UNDECIDED, "", f"{id} has not been run")
         rows += results[id]
     try:
-        holds, figure = claim.decide(rows)
+        decided = claim.decide(rows)
     except TooSmall as error:
         return ClaimVerdict(ClaimOutcome.UNDECIDED, "", f"it needs {error}")
-    if holds:
-        return ClaimVerdict(ClaimOutcome.HOLDS, figure)
-    return ClaimVerdict(ClaimOutcome.FAILS, figure, claim.reason)
+    if not isinstance(decided, Mapping):
+        holds, figure = decided
+        outcome = ClaimOutcome.HOLDS if holds else ClaimOutcome.FAILS
+        return ClaimVerdict(outcome, figure, "" if holds else claim.reason)
+    readings = tuple((name, holds, figure) for name, (holds, figure) in decided.items())
+    answers = {holds for _, holds, _ in readings}
+    if answers == {True}:
+        return ClaimVerdict(ClaimOutcome.HOLDS, "in every reading", "", readings)
+    outcome = ClaimOutcome.DEPENDS if len(answers) > 1 else ClaimOutcome.FAILS
+    text = "the readings differ" if len(answers) > 1 else "in no reading"
+    return ClaimVerdict(outcome, text, claim.reason, readings)

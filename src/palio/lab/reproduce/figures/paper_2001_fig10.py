@@ -18,11 +18,14 @@ SETTINGS = ExperimentSettings(
     id="2001-fig10",
     figure="2001, figure 10",
     title="Distribution of matches, by the number of attribute names",
-    text="1,000 messages of the 2001 workload a point, three draws each, with I = 50, drawn, and "
-    "I = 2 (the paper does not say which I it draws); 1,000 to 100,000 filters at scale 0.1 and above.",
+    text="1,000 messages of the 2001 workload a draw; the paper does not say which I it draws: all of "
+    "its fixed ones, I = 50 in the figure. From scale 0.1 on 1,000 to 100,000 filters, ten draws of "
+    "each at the full scale.",
     is_paired=True,
 )
 INTERFACES = 50
+READINGS = (2, 50, 100, 200, 500)
+DRAWS = 10
 MESSAGES = 1_000
 
 
@@ -31,8 +34,8 @@ def points(scale: float) -> list[dict[str, Plain]]:
     return grid(
         filters=filters,
         attributes=[1_000, 100, 50],
-        interfaces=[INTERFACES] if scale < 0.1 else [2, INTERFACES],
-        repetitions=[1 if scale < 0.1 else 3],
+        interfaces=[INTERFACES] if scale < 0.1 else list(READINGS),
+        repetitions=[2 if scale < 0.1 else 3 if scale < 1 else DRAWS],
     )
 
 

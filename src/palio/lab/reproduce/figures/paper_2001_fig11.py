@@ -7,9 +7,9 @@ from typing import Any
 
 from palio.lab.reproduce.drawing import chosen, distinct, line
 from palio.lab.reproduce.experiment import ExperimentSettings, Row
-from palio.lab.reproduce.figures.paper_2001_fig10 import points, run
+from palio.lab.reproduce.figures.paper_2001_fig10 import INTERFACES, points, run
 
-__all__ = ["SETTINGS", "ignored_share", "plot", "points", "run"]
+__all__ = ["SETTINGS", "ignored_draws", "ignored_share", "plot", "points", "run"]
 
 SETTINGS = ExperimentSettings(
     id="2001-fig11",
@@ -30,6 +30,16 @@ def ignored_share(rows: Sequence[Row], attributes: int) -> list[tuple[int, float
             nowhere = sum(row["messages"] for row in those if row["reached"] == 0)
             shares.append((filters, nowhere / total))
     return shares
+
+
+def ignored_draws(rows: Sequence[Row], filters: int, attributes: int) -> list[float]:
+    """The same share in each draw."""
+    those = chosen(rows, filters=filters, attributes=attributes, interfaces=INTERFACES)
+    return [
+        share
+        for number in sorted(distinct(those, "repetition"))
+        for _, share in ignored_share(chosen(those, repetition=number), attributes)
+    ]
 
 
 def plot(rows: Sequence[Row], figure: Any) -> None:

@@ -46,10 +46,11 @@ def run(values: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
         eliminated = work.interfaces_eliminated / len(sent) / predicates
         increments = work.increments / len(sent)
         rows.append({"rounds": rounds, "eliminated": eliminated, "increments": increments})
-    seconds = timing.shortest(calls)
+    spreads = timing.spreads(calls)
     for row in rows:
-        row["us_per_message"] = seconds[str(row["rounds"])] / len(sent) * 1e6
-        row["ratio"] = seconds[str(row["rounds"])] / seconds["0"]
+        spread = spreads[str(row["rounds"])]
+        row |= spread.columns("us_per_message", 1e6 / len(sent))
+        row["ratio"] = spread.median / spreads["0"].median
     return rows
 
 

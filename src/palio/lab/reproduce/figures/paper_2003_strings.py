@@ -80,10 +80,12 @@ def run(values: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
                 "steps_per_lookup": STEPS[name](engine, constraints, texts) / MESSAGES,
             }
         )
-    seconds = timing.shortest(calls)
+    spreads = timing.spreads(calls)
     for row in rows:
-        row["lookups_per_s"] = MESSAGES / seconds[row["index"]]
-        row["ratio"] = seconds[row["index"]] / seconds["pool"]
+        spread = spreads[row["index"]]
+        row |= spread.columns("us_per_lookup", 1e6 / MESSAGES)
+        row["lookups_per_s"] = MESSAGES / spread.median
+        row["ratio"] = spread.median / spreads["pool"].median
     return rows
 
 

@@ -15,11 +15,10 @@ SETTINGS = ExperimentSettings(
     id="ips-classes",
     figure="beyond the papers",
     title="Classes of indistinguishable sources in iPS",
-    text="The 2006 paper (3.2) leaves open how many there are. Networks of up to 2,000 nodes (scale "
-    "0.5: 1,000), three of each random family: the mean over processors, and the largest. n "
+    text="The 2006 paper (3.2) leaves open how many there are. Networks of up to 1,000 nodes, three of each random family: the mean over processors, and the largest. n "
     "classes would mean that iPS saves nothing over PSF.",
 )
-NODES = 2_000
+NODES = 1_000
 
 
 def points(scale: float) -> list[dict[str, Plain]]:

@@ -16,11 +16,10 @@ SETTINGS = ExperimentSettings(
     figure="beyond the papers",
     title="Memory of PSF, iPS, PIF and DRP, measured",
     text="Power-law (lines) and internet-like (dashed) networks; 100 nodes, all of them senders and "
-    "receivers, a filter of two constraints each, unless the axis says otherwise; up to 2,000 nodes "
-    "(scale 0.5: 1,000). Formulas of the 2006 paper, where it has one, are in the rows.",
+    "receivers, a filter of two constraints each, unless the axis says otherwise; up to 1,000 nodes. Formulas of the 2006 paper, where it has one, are in the rows.",
     is_paired=True,
 )
-NODES = 2_000
+NODES = 1_000
 NETWORKS = {"power law": "-", "internet": "--"}
 BASE: dict[str, Plain] = {"nodes": 100, "senders": 1.0, "receivers": 1.0, "filters": 1}
 

@@ -16,11 +16,11 @@ SETTINGS = ExperimentSettings(
     id="pif-stretch",
     figure="beyond the papers",
     title="Extra packets and stretch of PIF against PSF",
-    text="100 messages from random senders a network; networks of up to 500 nodes (scale 0.5: 250), "
+    text="100 messages from random senders a network; networks of up to 300 nodes, "
     "two of each family; all nodes receive. Extra packets over those of PSF; stretch is the "
     "latency of a delivery over that of PSF.",
 )
-NODES = 500
+NODES = 300
 MESSAGES = 100
 
 

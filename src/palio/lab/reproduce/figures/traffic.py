@@ -35,7 +35,7 @@ SETTINGS = ExperimentSettings(
     "goes everywhere.",
     is_paired=True,
 )
-SUBSCRIPTIONS = 5_000
+SUBSCRIPTIONS = 3_000
 ROUTERS = 20
 NAMES = 500
 MESSAGES = 200
@@ -101,7 +101,7 @@ def _plan(subscriptions: int, routing: str, seed: int) -> RouterPlan:
     operations.append(RouterOperation(end_us, NetworkVerb.SETTLE))
     operations += [
         RouterOperation(
-            end_us, RouterVerb.PUBLISH, random.choice(clients)[0], argument=_message(random)
+            end_us, RouterVerb.PUBLISH, random.choice(clients)[0], argument=drawn_message(random)
         )
         for _ in range(MESSAGES)
     ]
@@ -114,7 +114,7 @@ def _filters(count: int, seed: int) -> tuple[Filter, ...]:
     return workloads.disjunction_2006(count, names=NAMES, zipf=True, seed=seed).filters
 
 
-def _message(random: Random) -> Message:
+def drawn_message(random: Random) -> Message:
     """Attributes with the types that names have in the 2006 workload."""
     names: set[int] = set()
     weights = [1 / rank for rank in range(1, NAMES + 1)]

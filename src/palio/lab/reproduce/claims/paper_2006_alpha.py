@@ -1,4 +1,4 @@
-"""Claims of the 2006 paper on the disjunction advantage alpha (section 4)."""
+"""Claims of the 2006 paper on the disjunction advantage alpha (sections 2.4 and 4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import median
 
-from palio.lab.reproduce.claims.claim import Claim, Decision, Rows, TooSmall
+from palio.lab.reproduce.claims.claim import Claim, Decision, Readings, Rows, TooSmall
 from palio.lab.reproduce.drawing import chosen, curve, distinct
 from palio.lab.reproduce.figures.paper_2006_fig05 import expected
 from palio.lab.reproduce.figures.paper_2006_fig06 import BANDS
@@ -93,23 +93,49 @@ def zipf_helps_early(rows: Rows) -> Decision:
     )
 
 
-def five_predicates_halve(rows: Rows) -> Decision:
-    at = {}
-    for draw in ("zipf", "zipf, repeating"):
+def five_predicates_halve(rows: Rows) -> Readings:
+    found: dict[str, Decision] = {}
+    for draw, reading in _DRAWN.items():
         points = curve(chosen(rows, draw=draw, one_in=100, predicates=5), "universe", "alpha")
-        at[draw] = [alpha for _, alpha in points]
-    strict, loose = at["zipf"], at["zipf, repeating"]
-    return max(abs(alpha - 0.5) for alpha in strict) < 0.1, (
-        f"alpha {min(strict):.2f} to {max(strict):.2f} for predicates of exactly k messages; "
-        f"{min(loose):.2f} to {max(loose):.2f} for k draws that may repeat"
-    )
+        alphas = [alpha for _, alpha in points]
+        found[reading] = (
+            max(abs(alpha - 0.5) for alpha in alphas) < 0.1,
+            f"alpha {min(alphas):.2f} to {max(alphas):.2f} over the universes",
+        )
+    return found
+
+
+_DRAWN = {
+    "zipf": "a predicate has k distinct messages",
+    "zipf, repeating": "k draws, which may repeat",
+}
 
 
 # ---- 4.2: predicates of constraints, reduced by the paper's own rules
 
 
-def _alpha(rows: Rows, names: int, zipf: bool, band: str = "median") -> list[tuple[float, float]]:
-    return curve(chosen(rows, names=names, zipf=zipf), "predicates", "alpha", BANDS[band])
+def _alpha(
+    rows: Rows, names: int, zipf: bool, band: str = "median", column: str = "alpha"
+) -> list[tuple[float, float]]:
+    return curve(chosen(rows, names=names, zipf=zipf), "predicates", column, BANDS[band])
+
+
+def never_a_penalty(rows: Rows) -> Decision:
+    worst = max(row["alpha"] for row in rows)
+    return worst <= 1, f"alpha is {worst:.3f} at most, in {len(rows):,} disjunctions"
+
+
+def sublinear_increase(rows: Rows) -> Decision:
+    _needs(rows, 1_000)
+    powers = {}
+    for scenario in SCENARIOS:
+        first, *_, last = [(n, n * alpha) for n, alpha in _alpha(rows, *scenario) if n >= 100]
+        powers[scenario] = math.log(last[1] / first[1]) / math.log(last[0] / first[0])
+    worst = max(powers, key=lambda scenario: powers[scenario])
+    return powers[worst] <= 0.9, (
+        "from 100 predicates to the most, median constraints grow with them to the power "
+        f"{min(powers.values()):.2f} to {powers[worst]:.2f} ({_named(*worst)})"
+    )
 
 
 def _named(names: int, zipf: bool) -> str:
@@ -166,9 +192,21 @@ def none_halves_below_100(rows: Rows) -> Decision:
     return lowest[best] > 0.5, f"95th percentile {lowest[best]:.2f} at best ({_named(*best)})"
 
 
-def worst_needs_7000(rows: Rows) -> Decision:
-    crossing = _crossing(_alpha(rows, 500, False), 0.5)
-    return crossing >= 7_000, f"the median goes below 0.5 at {crossing:,.0f} predicates"
+def worst_needs_7000(rows: Rows) -> Readings:
+    found: dict[str, Decision] = {}
+    for reading, column in _REDUCED.items():
+        crossing = _crossing(_alpha(rows, 500, False, column=column), 0.5)
+        found[reading] = (
+            abs(crossing - 7_000) <= 500,
+            f"the median goes below 0.5 at {crossing:,.0f} predicates",
+        )
+    return found
+
+
+_REDUCED = {
+    "one constraint against one, operator by operator": "alpha",
+    "all that palio.reduce knows": "palio_alpha",
+}
 
 
 def _crossing(points: list[tuple[float, float]], level: float) -> float:
@@ -207,38 +245,65 @@ def _needs(rows: Rows, predicates: int) -> None:
 
 
 _BOTH = ("2006-fig7",)
+_REPEATED = f"Over {REPETITIONS_MIN} disjunctions a point or more."
 CLAIMS = (
-    Claim("2006, 4.1, figure 5", "In the uniform case alpha is exactly as the formula predicts.",
+    Claim("2006-alpha-formula", "2006, 4.1, figure 5",
+          "In the uniform case alpha is exactly as the formula predicts.",
+          "The mean at every point is within 4 standard errors of the formula, by the exact variance "
+          "(error below 1% for all points together).", "A point further off.",
           "2006-fig5", uniform_as_predicted),
-    Claim("2006, 4.1", "The formula is close to (1 - exp(-x)) / x with x = nk/|M|.",
+    Claim("2006-alpha-approximation", "2006, 4.1",
+          "The formula is close to (1 - exp(-x)) / x with x = nk/|M|.",
+          "They differ by less than 0.01 wherever we measured.", "0.01 or more.",
           "2006-fig5", approximation_is_close),
-    Claim("2006, 4.1", "The uniform distribution gives the highest alpha.",
+    Claim("2006-uniform-highest", "2006, 4.1", "The uniform distribution gives the highest alpha.",
+          "The mean of the uniform draws is above that of Zipf's law at every point.", "A point where it is not.",
           "2006-fig5", uniform_is_highest),
-    Claim("2006, 4.1, figure 5", "By Zipf's law the reduction is much better even at a low nk/|M|.",
+    Claim("2006-zipf-early", "2006, 4.1, figure 5",
+          "By Zipf's law the reduction is much better even at a low nk/|M|.",
+          "At nk/|M| = 0.1 the medians differ by more than 0.1.", "0.1 or less.",
           "2006-fig5", zipf_helps_early),
-    Claim("2006, 4.1, figure 5", "Five predicates of one message in a hundred each, by Zipf's law: about "
-          "half the space.", "2006-fig5", five_predicates_halve,
+    Claim("2006-five-halve", "2006, 4.1, figure 5",
+          "Five predicates of one message in a hundred each, by Zipf's law: about half the space.",
+          "Alpha is within 0.1 of 0.5 in every universe. Whether a predicate is k distinct messages or k "
+          "draws is open: both are readings.", "Further off.", "2006-fig5", five_predicates_halve,
           "With |p| = k, as the section assumes, popular messages fill each predicate and the rest must "
-          "come from the tail. About one half comes out when a predicate is k draws, repeats "
-          "counted as drawn, which may be what the paper simulated."),
-    Claim("2006, 4.2", "The more predicates, the smaller alpha.", "2006-fig6", alpha_falls, also=_BOTH),
-    Claim("2006, 4.2", "Over the same number of names, non-uniform names reduce better.",
-          "2006-fig6", zipf_reduces_better, also=_BOTH),
-    Claim("2006, 4.2", "Alpha varies much for a few tens or hundreds of predicates, then stabilizes.",
-          "2006-fig6", spread_shrinks,
+          "come from the tail."),
+    Claim("2006-alpha-at-most-1", "2006, 2.4", "There is never a penalty for combining predicates: alpha is 1 "
+          "at most.", "No disjunction, reduced by the paper's rules, has more constraints than its parts.",
+          "One that has more.", "2006-fig6", never_a_penalty, also=_BOTH),
+    Claim("2006-sublinear", "2006, 3.1 and 4", "Adding predicates to a disjunction takes sublinear memory.",
+          "From 100 predicates to the most, median constraints grow with them to a power of at most 0.9, in all "
+          f"four scenarios. {_REPEATED}", "A larger power.",
+          "2006-fig6", sublinear_increase, also=_BOTH),
+    Claim("2006-more-smaller", "2006, 4.2", "The more predicates, the smaller alpha.",
+          f"No median is more than 0.02 above the one before. {_REPEATED}", "A median that is.",
+          "2006-fig6", alpha_falls, also=_BOTH),
+    Claim("2006-non-uniform", "2006, 4.2",
+          "Over the same number of names, non-uniform names reduce better.",
+          f"500 names: the median by Zipf's law is below the uniform one at every size from 30. {_REPEATED}",
+          "A size where it is not.", "2006-fig6", zipf_reduces_better, also=_BOTH),
+    Claim("2006-stabilizes", "2006, 4.2",
+          "Alpha varies much for a few tens or hundreds of predicates, then stabilizes.",
+          "In all scenarios the widest band from the 5th to the 95th percentile beyond 1,000 predicates is "
+          f"less than half of that up to 100. {_REPEATED}", "Half or more.", "2006-fig6", spread_shrinks,
           "It holds where names repeat early. With 500 uniform names alpha is near 1, and so hardly "
-          "varies, until hundreds of predicates share names; it varies most while it falls.",
-          also=_BOTH),
-    Claim("2006, 4.2", "No scenario has a consistent alpha of 0.5 or better below 100 predicates.",
+          "varies, until hundreds of predicates share names; it varies most while it falls.", also=_BOTH),
+    Claim("2006-not-below-100", "2006, 4.2",
+          "No scenario has a consistent alpha of 0.5 or better below 100 predicates.",
+          f"The 95th percentile is above 0.5 up to 100 predicates. {_REPEATED}", "0.5 or less.",
           "2006-fig6", none_halves_below_100, also=_BOTH),
-    Claim("2006, 4.2", "Large and uniform sets of names reduce slowly at first.",
+    Claim("2006-slow-start", "2006, 4.2", "Large and uniform sets of names reduce slowly at first.",
+          "At 100 predicates 5,000 Zipf names have a higher median than 500, and 500 uniform names than "
+          f"50 uniform or 500 Zipf names. {_REPEATED}", "Another order.",
           "2006-fig6", large_or_uniform_sets_start_slowly, also=_BOTH),
-    Claim("2006, 4.2", "500 uniform names are the worst of the four scenarios.",
+    Claim("2006-500-worst", "2006, 4.2", "500 uniform names are the worst of the four scenarios.",
+          f"Their median is the highest at every size from 100 on. {_REPEATED}", "A size where it is not.",
           "2006-fig7", uniform_500_is_worst, also=("2006-fig6",)),
-    Claim("2006, 4.2, figure 7", "With 500 uniform names alpha goes below 0.5 only at 7,000 predicates.",
-          "2006-fig7", worst_needs_7000,
-          "It depends on what the reduction knows about strings: at 7,000 predicates alpha is 0.45 with "
-          "all implications between string constraints (palio.reduce), 0.61 with none but equality, and "
-          "about 0.5 with those between single operators, which is how we read the paper. Whether words "
-          "are alike or follow Zipf's law hardly matters."),
+    Claim("2006-7000", "2006, 4.2, figure 7",
+          "With 500 uniform names alpha goes below 0.5 only at 7,000 predicates.",
+          "The median crosses 0.5 within 500 of 7,000. What the reduction knows about strings is open: "
+          "two reducers are readings.", "A crossing elsewhere.", "2006-fig7", worst_needs_7000,
+          "The more implications between constraints on strings the reduction knows, the earlier alpha "
+          "falls below 0.5."),
 )  # fmt: skip
