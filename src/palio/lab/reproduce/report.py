@@ -144,13 +144,13 @@ def _section(
 ) -> str:
     settings = module.SETTINGS
     inline = base64.b64encode(image).decode()
-    table_of = getattr(module, "table", None)
+    tables = module.tables(rows) if hasattr(module, "tables") else []
     return (
         f'<h3 id="{settings.id}">{escape(settings.title)}</h3>'
         f"<p>{escape(settings.figure)} (<code>{settings.id}</code>). {escape(settings.text)} "
         f"<b>Run:</b> {escape(sizes)}; {len(rows):,} rows.</p>"
         f'<img alt="{escape(settings.title)}" src="data:image/png;base64,{inline}">'
-        f"{_table(*table_of(rows)) if table_of else ''}{_claims(verdicts) if verdicts else ''}"
+        f"{''.join(_table(*made) for made in tables)}{_claims(verdicts) if verdicts else ''}"
     )
 
 

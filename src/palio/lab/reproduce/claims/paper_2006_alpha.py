@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
@@ -229,11 +229,9 @@ def large_or_uniform_sets_start_slowly(rows: Rows) -> Decision:
 def uniform_500_is_worst(rows: Rows) -> Decision:
     _needs(rows, 100)
     worst = dict(_alpha(rows, 500, False))
-    others: list[Callable[[float], float]] = [
-        dict(_alpha(rows, *scenario)).__getitem__ for scenario in SCENARIOS[:-1]
-    ]
-    sizes = [n for n in worst if n >= 100]
-    above = [n for n in sizes if all(worst[n] >= other(n) for other in others)]
+    others = [dict(_alpha(rows, *scenario)) for scenario in SCENARIOS[:-1]]
+    sizes = [n for n in worst if n >= 100 and all(n in other for other in others)]
+    above = [n for n in sizes if all(worst[n] >= other[n] for other in others)]
     return len(above) == len(sizes), f"the highest median at {len(above)} of {len(sizes)} sizes"
 
 

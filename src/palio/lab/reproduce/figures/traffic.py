@@ -129,7 +129,7 @@ def drawn_message(random: Random) -> Message:
     )
 
 
-def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+def tables(rows: Sequence[Row]) -> list[tuple[list[str], list[list[str]]]]:
     """Headings and lines, for the report."""
     lines = []
     for count in distinct(rows, "subscriptions"):
@@ -152,7 +152,7 @@ def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
             ]
         )
     headings = ["subscriptions", "forwarded, covering", "forwarded, plain", "saved", "at the edge"]
-    return [*headings, "message hops, routed", "message hops, flooding"], lines
+    return [([*headings, "message hops, routed", "message hops, flooding"], lines)]
 
 
 def plot(rows: Sequence[Row], figure: Any) -> None:
