@@ -41,7 +41,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class NetworkArrays:
     """A network as arrays, drawn in `study_kernels`; `back` is the same link in the other direction."""
 
     first: Ints
@@ -51,7 +51,7 @@ class Links:
     back: Ints
 
     @classmethod
-    def of(cls, net: Topology) -> Links:
+    def of(cls, net: Topology) -> NetworkArrays:
         number = {node: i for i, node in enumerate(net.nodes)}
         pairs = np.array([(number[u], number[v]) for u, v, _ in net.edges])
         weights = np.array([w for _, _, w in net.edges])
@@ -108,7 +108,7 @@ class Study:
     """One network with its interests; the pass over all trees is made at once."""
 
     def __init__(self, net: Topology, interests: Words, rng: np.random.Generator) -> None:
-        self.links, self.interests = Links.of(net), interests
+        self.links, self.interests = NetworkArrays.of(net), interests
         nodes = len(self.links)
         self.tags = rng.integers(1, 2**63, nodes, dtype=np.uint64)
         self.sampled = rng.permutation(nodes)[: min(nodes, _SAMPLED)].astype(np.int64)
@@ -235,7 +235,7 @@ class SpanningTree:
     """One tree for all; `said` has, by link of the network, the topics wanted behind it."""
 
     def __init__(
-        self, links: Links, interests: Words, length: npt.NDArray[np.float64] | None = None
+        self, links: NetworkArrays, interests: Words, length: npt.NDArray[np.float64] | None = None
     ) -> None:
         self._links, self._interests = links, interests
         lengths = links.length if length is None else length

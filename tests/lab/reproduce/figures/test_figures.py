@@ -228,3 +228,24 @@ def test_tables_of_figure_9_differ_by_their_interfaces_alone() -> None:
     for interfaces in module.INTERFACES:
         matches = {row["matches_per_message"] for row in rows if row["interfaces"] == interfaces}
         assert len(matches) == 1, "engines agree"
+
+
+def test_the_study_says_which_to_choose() -> None:
+    """Every way has its costs, and the table names the best by each of them."""
+    module: Any = experiment("study")
+    rows = [
+        {"nodes": 100, "family": family, **row}
+        for family in module.FAMILIES
+        for row in module.run({"nodes": 100, "family": family}, 3)
+    ]
+    own = {row["way"]: row for row in rows if row["family"] == "random"}
+    assert own["PSF"]["packets"] == own["DRP"]["packets"] < own["PIF"]["packets"]
+    assert own["PIF"]["bits"] < own["iPS"]["bits"] < own["PSF"]["bits"]
+    assert own["DRP"]["recovery"] == 0 < own["PIF"]["recovery"] < own["PSF"]["recovery"]
+    assert own["one tree"]["stretch"] > 1 == own["PSF"]["stretch"]
+    choice, figures = module.tables(rows)
+    answers = {line[0]: line[1:] for line in choice[1]}
+    assert all(answer.startswith("DRP (") for answer in answers["little to send when links fail"])
+    assert answers["memory, and paths may be longer"][2].startswith("one tree (")
+    assert len(figures[1]) == 3 * 6
+    assert png(module.plot, rows).startswith(b"\x89PNG")

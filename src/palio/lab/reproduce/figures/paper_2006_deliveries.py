@@ -27,7 +27,7 @@ SETTINGS = ExperimentSettings(
     figure="2006, sections 2 and 3",
     title="Random deliveries: correct, minimal, ideal",
     text="Random connected networks of 6 to 16 processors, half of them with ties among shortest paths; "
-    "25 messages a network, 20 networks a point at the full scale. In the smallest, DRP also sends from "
+    "25 messages a network, 12 networks a point at the full scale. In the smallest, DRP also sends from "
     "every source to every one and every two receivers, with ten unicast functions.",
 )
 NODES = (6, 10, 16)
@@ -37,7 +37,7 @@ VARIANTS = ("PSF", "iPS", "PIF", "DRP", "DRP, any shortest unicast")
 
 
 def points(scale: float) -> list[dict[str, Plain]]:
-    often = max(2, min(20, round(20 * scale)))
+    often = max(2, min(12, round(12 * scale)))
     return grid(nodes=list(NODES), ties=[False, True], repetitions=[often])
 
 

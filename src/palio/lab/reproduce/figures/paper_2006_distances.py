@@ -24,7 +24,7 @@ SETTINGS = ExperimentSettings(
     title="Average distance in power-law graphs",
     text="Graphs of up to 10,000 nodes: random ones with given expected degrees (Chung and Lu) of "
     "exponent 2.2, 2.5 and 2.8 and average degree 6, graphs by preferential attachment, whose "
-    "exponent is 3, and, for comparison, exponent 4. Hops from 200 nodes; 12 graphs a point.",
+    "exponent is 3, and, for comparison, exponent 4. Hops from 200 nodes; 6 graphs a point.",
 )
 NODES = 10_000
 SOURCES = 200
@@ -35,7 +35,7 @@ ATTACHED = "attachment (3)"
 
 def points(scale: float) -> list[dict[str, Plain]]:
     last = max(400, round(NODES * min(scale, 1.0)))
-    often = 3 if scale < 0.1 else 6 if scale < 1 else 12
+    often = 3 if scale < 0.1 else 6
     return grid(nodes=sizes(100, last, 10**0.5), graph=[*EXPONENTS, ATTACHED], repetitions=[often])
 
 

@@ -35,7 +35,7 @@ def points(scale: float) -> list[dict[str, Plain]]:
         universe=universes,
         draw=list(DRAWS),
         one_in=list(RATIO_MAX),
-        repetitions=[max(5, min(30, round(30 * scale)))],
+        repetitions=[max(5, min(12, round(12 * scale)))],
     )
 
 

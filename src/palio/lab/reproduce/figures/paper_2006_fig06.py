@@ -18,7 +18,7 @@ SETTINGS = ExperimentSettings(
     figure="2006, figure 6",
     title="Disjunction advantage, Zipf names",
     text="500 and 5,000 names by Zipf's law; up to 10,000 predicates of the 2006 workload a "
-    "disjunction; 40 disjunctions a point at the full scale, 10 of more than 1,000 predicates. Reduced "
+    "disjunction; 20 disjunctions a point at the full scale, 10 of more than 1,000 predicates. Reduced "
     "by the paper's two rules, one constraint against one, and by palio.reduce, which knows more of "
     "strings and drops contradictions. 200 common words by Zipf's law stand in for the paper's terms of the news.",
 )
@@ -43,7 +43,7 @@ def scenario_points(scale: float, names: Sequence[int], *, zipf: bool) -> list[d
     counts = {10, 30, 100, *sizes(100, min(last, 1_000), 10 if scale < 0.1 else 10**0.25), last}
     made: list[dict[str, Plain]] = []
     for count in sorted(counts | {n for n in (3_000, *CROSSING) if n < last}):
-        often = max(5, min(40, round(40 * scale))) if count <= 1_000 else max(5, round(10 * scale))
+        often = max(5, min(20, round(20 * scale))) if count <= 1_000 else max(5, round(10 * scale))
         chosen_names = [n for n in names if count not in CROSSING or (n, zipf) == (500, False)]
         made += grid(names=chosen_names, zipf=[zipf], predicates=[count], repetitions=[often])
     return made

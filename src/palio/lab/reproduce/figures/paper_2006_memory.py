@@ -35,7 +35,7 @@ INTERESTS = ("apart", "shared")
 
 def points(scale: float) -> list[dict[str, Plain]]:
     counts = sizes(25, max(50, round(NODES * min(scale, 1.0))), 2)
-    often = 1 if scale < 0.1 else 3 if scale < 1 else 6
+    often = 1 if scale < 0.1 else 3
     return grid(nodes=counts, family=list(NETWORKS), interests=list(INTERESTS), repetitions=[often])
 
 

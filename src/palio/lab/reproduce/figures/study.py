@@ -27,7 +27,7 @@ SETTINGS = ExperimentSettings(
     "that know the topology get two packets a link on top, whatever the scheme. PSF and forwarding have "
     "more memory where nodes are more central: see the largest in the table.",
 )
-NODES = {100: 5, 300: 5, 1_000: 5, 3_000: 2, 10_000: 1}  # and how many networks of each family
+NODES = {100: 3, 300: 3, 1_000: 3, 3_000: 1, 10_000: 1}  # and how many networks of each family
 TOPICS = 1_000
 EACH = 5
 MESSAGES = 100
