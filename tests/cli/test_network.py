@@ -194,6 +194,16 @@ def test_advertise_until_a_signal(line: Cluster) -> None:
 # ---- the map
 
 
+def test_topology_with_memory(line: Cluster) -> None:
+    done = command("topology", "--memory", "--url", line.urls[1])
+    assert done.stdout.split()[:3] == ["broker", "scheme", "predicates"]
+    rows = [
+        json.loads(row)
+        for row in call("topology", "--memory", "--json", "--url", line.urls[1]).splitlines()
+    ]
+    assert {row["memory"]["scheme"] for row in rows} == {"PSF"}
+
+
 def test_topology(line: Cluster) -> None:
     done = command("topology", "--url", line.urls[1])
     assert done.returncode == 0, done.stderr

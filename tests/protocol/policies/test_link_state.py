@@ -16,6 +16,7 @@ from palio.protocol.policies.broker_record import DurableFact
 from palio.protocol.policies.link_state import Heard, LinkStateDatabase, LinkStateSettings
 from palio.protocol.wire.control import Durable, LinkState, LinkStates
 from palio.protocol.wire.frames import BrokenFrame
+from palio.protocol.wire.routing_memory import RoutingMemory
 from tests.protocol.policies.link_state_network import SETTINGS, LinkStateNetwork
 from tests.seeds import seeds
 
@@ -376,6 +377,33 @@ def test_a_change_is_undone_after_a_new_neighbour_got_it_and_before_it_is_floode
     assert list(me.durables()) == []
 
 
+def test_routing_memory_travels_with_states_and_causes_none() -> None:
+    bob = LinkStateDatabase("bob", "e", 0, LinkStateSettings(refresh_us=10, age_us=30))
+    bob.own.memory_now = lambda: RoutingMemory("PIF", predicates=len(told))
+    me, told = receiver(), list[int]()
+    for now_us in (100, 105, 110):
+        state = bob.news(now_us)
+        assert (state is None) == (now_us == 105)
+        if state is not None:
+            me.hear(state, now_us)
+        told.append(now_us)
+    assert me.memories()["bob"] == RoutingMemory("PIF", predicates=2)
+    assert whole_of(me, "bob").memory == RoutingMemory("PIF", predicates=2)
+    assert me.facts("bob").memory is None
+    assert [place.memory for place in me.places()] == [None, None]
+
+
+def test_the_bytes_of_texts_are_counted() -> None:
+    me = LinkStateDatabase("me", "mine", 7, LinkStateSettings(age_us=30))
+    me.want(["x > 1"])
+    me.hear(complete("bob", 1, wanted=("x > 1", "s = 'é'")), 1)
+    assert me.text_bytes() == 5 + 5 + 8
+    me.hear(complete("bob", 2, base=1, wanted=("y = 10",), unwanted=("x > 1", "z = 1")), 2)
+    assert me.text_bytes() == 5 + 8 + 6
+    me.wake(1000)
+    assert me.text_bytes() == 5
+
+
 def test_two_texts_of_one_filter() -> None:
     me = receiver()
     before = me.follow()
@@ -405,6 +433,7 @@ def test_two_texts_of_one_filter() -> None:
         complete("bob", 1, links=(("cy", float("nan")),)),
         complete("bob", 1, links=(("cy", 1e300),)),
         complete("bob", 1, is_faded=True, wanted=("x > 1",)),
+        complete("bob", 1, memory=RoutingMemory("P" * 65)),
     ],
     ids=str,
 )

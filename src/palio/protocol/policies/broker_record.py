@@ -24,6 +24,8 @@ from palio.protocol.wire.frames import BrokenFrame
 from palio.protocol.wire.routing_memory import RoutingMemory
 
 WEIGHT_MIN, WEIGHT_MAX = 0.001, 1_000_000.0  # the sum over a million such links is still exact
+SCHEME_MAX = 64
+"""Characters in the name of a routing policy."""
 FILTERS_MAX = 1 << 16
 """Of one predicate of a broker; so many are accepted from others, too."""
 
@@ -161,6 +163,10 @@ def check_state(state: LinkState) -> None:
         )
     if state.base and (state.part or state.more):
         raise BrokenFrame(f"{_place(state)} has changes in parts; only a complete state has parts")
+    if state.memory is not None and len(state.memory.scheme) > SCHEME_MAX:
+        raise BrokenFrame(
+            f"{_place(state)} names a routing policy of more than {SCHEME_MAX} letters"
+        )
     for neighbour, weight in state.links:
         if neighbour == state.broker or not WEIGHT_MIN <= weight <= WEIGHT_MAX:
             raise BrokenFrame(f"{_place(state)} has a link to {neighbour!r} of weight {weight!r}")
