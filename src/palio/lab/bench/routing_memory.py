@@ -134,23 +134,24 @@ class BrokerMesh:
             self._busy[name] = None
 
     def run(self) -> None:
-        """Until nothing happens any more."""
+        """Until nothing happens any more, in rounds: all brokers have a turn, then all receive."""
         self.now_us += 1000
         while self._busy:
-            name = next(iter(self._busy))
-            del self._busy[name]
-            effects = self.brokers[name].take()
-            for link, frames in effects.writes.items():
-                end = self._ends.get((name, link))
-                if end is not None:
-                    data = b"".join(frames)
-                    self.bytes += len(data)
-                    self._receive(*end, data)
-            if effects.commit is not None:
-                self.brokers[name].committed(effects.commit, self.now_us)
-                self._busy[name] = None
-            if effects.has_more:
-                self._busy[name] = None
+            busy, self._busy = self._busy, {}
+            sent: list[tuple[tuple[str, int], bytes]] = []
+            for name in busy:
+                effects = self.brokers[name].take()
+                for link, frames in effects.writes.items():
+                    end = self._ends.get((name, link))
+                    if end is not None:
+                        sent.append((end, b"".join(frames)))
+                if effects.commit is not None:
+                    self.brokers[name].committed(effects.commit, self.now_us)
+                if effects.commit is not None or effects.has_more:
+                    self._busy[name] = None
+            for end, data in sent:
+                self.bytes += len(data)
+                self._receive(*end, data)
 
     def _receive(self, name: str, link: int, data: bytes) -> None:
         self._busy[name] = None

@@ -37,6 +37,8 @@ _CHANGE = 30
 """Checks: as long as to add a filter to the table, or to remove one."""
 _ORDER = 600
 """Checks: as long as to find what covers a filter, usually."""
+_ENTRY = 500
+"""Checks: as long as to find an entry in the tree of a source."""
 _FILTERS_AT_ONCE = 500
 _CHANGES_AT_ONCE = 50
 
@@ -159,25 +161,35 @@ class RemoteInterests:
         policy = self._policy
         if policy is None:
             return
-        this, self.is_outdated = self._round, False
-        old, self._entries, self._containing = self._entries, {}, {}
-        self._uses.clear()
+        this = self._round
+        entries: dict[str, int] = {}
+        uses: Counter[str] = Counter()
         for name, behind in policy.entries():
-            self._uses.update(behind)
-            mask = self._entries[name] = self.known.mask(behind)
-            if old.get(name) != mask:
-                self._lacking[name] = self._surplus[name] = None
-        self.known.forget_all_but(self._uses)
-        for name in old:
-            if name not in self._entries:
-                self._lacking.pop(name, None)
-                self._surplus[name] = None
+            uses.update(behind)
+            entries[name] = self.known.mask(behind)
+            yield _ENTRY + len(behind)
+            if self._round != this:
+                return
+        self.is_outdated = False
+        self._replace(entries, uses)
         policy.settling(frozenset([*self._entries, *self._surplus]))
         for step in (self._fill, self._settle, self._clear):
             for checks in step():
                 yield checks
                 if self._round != this:
                     return
+
+    def _replace(self, entries: dict[str, int], uses: Counter[str]) -> None:
+        """Take the new entries, and note what has to be done for them."""
+        old, self._entries, self._uses, self._containing = self._entries, entries, uses, {}
+        self.known.forget_all_but(uses)
+        for name, mask in entries.items():
+            if old.get(name) != mask:
+                self._lacking[name] = self._surplus[name] = None
+        for name in old:
+            if name not in entries:
+                self._lacking.pop(name, None)
+                self._surplus[name] = None
 
     def _fill(self) -> Work:
         """Add to each entry what it misses."""
