@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from random import Random
+from types import MappingProxyType
 
 import pytest
 
@@ -40,9 +42,16 @@ class Graph:
     """Routers 0, 1, ... on a graph, each with one client; links deliver in order, in any interleaving."""
 
     def __init__(
-        self, edges: set[tuple[str, str, int]], random: Random, *, advertisements: bool = False
+        self,
+        edges: set[tuple[str, str, int]],
+        random: Random,
+        *,
+        advertisements: bool = False,
+        masters: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """`masters`: of some routers, the neighbour that is their master."""
         self.random = random
+        self.masters = masters
         self.edges = edges
         self.names = sorted({end for edge in edges for end in edge[:2]})
         self.routers = {
@@ -65,7 +74,13 @@ class Graph:
         for a, b in ((u, v), (v, u)):
             self.lines[a, b] = deque()
         for a, b in ((u, v), (v, u)):
-            self.do(a, self.routers[a].step(Joined(b, Role.NEIGHBOUR)))
+            self.do(a, self.routers[a].step(Joined(b, self.role(a, b))))
+
+    def role(self, name: str, peer: str) -> Role:
+        """What a peer is to a router."""
+        if self.masters.get(name) == peer:
+            return Role.MASTER
+        return Role.SLAVE if self.masters.get(peer) == name else Role.NEIGHBOUR
 
     def cut(self, u: str, v: str) -> None:
         for a, b in ((u, v), (v, u)):

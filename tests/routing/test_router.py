@@ -145,8 +145,8 @@ def test_a_hierarchy() -> None:
     """Subscriptions and all messages go up; down and aside by match only."""
     router = Router("1", advertisements=True)
     router.step(Joined("top", Role.MASTER))
-    for peer in ("low", "ann"):
-        router.step(Joined(peer))
+    router.step(Joined("low", Role.SLAVE))
+    router.step(Joined("ann"))
     assert router.step(Received("ann", Subscribe(MID))) == [Send("top", Subscribe(MID))]
     assert router.step(Received("low", Subscribe(LOW))) == []
     assert router.destinations({"x": 0}, "low") == ["top", "ann"]
@@ -169,13 +169,15 @@ peers
   2 neighbour
   3 neighbour
   top master
+  low slave
   ann client
 subscriptions
-  x < 5 ->ann <-2 <-3 <-top
-    x < 5 AND y < 5 ->3
-      x < 1 AND y < 1 ->top
-  y < 5 ->2 <-3 <-top
-    x < 5 AND y < 5  ^
+  TRUE ->top <-2 <-3
+    x < 5 ->ann <-top
+      x < 5 AND y < 5 ->3
+        x < 1 AND y < 1 ->low
+    y < 5 ->2 <-top
+      x < 5 AND y < 5  ^
 advertisements
   x IS NOT NULL; y < 9 ->ann <-2 <-3 <-top
 """
@@ -187,12 +189,13 @@ def test_dump() -> None:
     for peer in ("2", "3"):
         router.step(Joined(peer, Role.NEIGHBOUR))
     router.step(Joined("top", Role.MASTER))
+    router.step(Joined("low", Role.SLAVE))
     router.step(Joined("ann"))
     texts = {
         "x < 5": "ann",
         "x < 5 AND y < 5": "3",
         "y < 5": "2",
-        "x < 1 AND y < 1": "top",
+        "x < 1 AND y < 1": "low",
     }
     for text, peer in texts.items():
         router.step(Received(peer, Subscribe(only(text))))

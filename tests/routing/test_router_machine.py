@@ -92,16 +92,17 @@ class Networks(RuleBasedStateMachine):
         parents=st.lists(st.integers(0, 6), min_size=1, max_size=7),
         places=st.lists(st.integers(0, 7), min_size=2, max_size=6),
         advertisements=st.booleans(),
-        hierarchical=st.booleans(),
+        below=st.integers(0, 127) | st.sampled_from([0, 127]),
     )
     def start(
-        self, parents: list[int], places: list[int], advertisements: bool, hierarchical: bool
+        self, parents: list[int], places: list[int], advertisements: bool, below: int
     ) -> None:
         names = [f"r{n}" for n in range(len(parents) + 1)]
         edges = [(names[p % (n + 1)], names[n + 1]) for n, p in enumerate(parents)]
-        self.network = Network(
-            names, edges, advertisements=advertisements, hierarchical=hierarchical
-        )
+        if advertisements:  # then routers below a master have no neighbours
+            below = 127 * (below % 2)
+        slaves = [name for n, name in enumerate(names[1:]) if below >> n & 1]
+        self.network = Network(names, edges, advertisements=advertisements, slaves=slaves)
         self.known: list[Filter] = [Filter(())]  # to be used again
         self.offers: list[Advertisement] = []
         self.number = 0

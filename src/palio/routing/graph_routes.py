@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from palio.routing.overlay import GraphOverlay, OriginPaths, interest_paths, message_paths
+from palio.routing.overlay import Branch, GraphOverlay, OriginPaths, interest_paths, message_paths
 from palio.routing.publication import Peer
 from palio.routing.topology import Topology
 from palio.routing.trees import Node
@@ -18,6 +18,7 @@ class GraphRoutes:
         self._advertised = GraphOverlay(me, peer_of)
         self._wanted = GraphOverlay(me, peer_of)
         self._paths: dict[Node, OriginPaths] = {}
+        self._back: dict[Node, OriginPaths] = {}
 
     @property
     def overlays(self) -> tuple[GraphOverlay, GraphOverlay]:
@@ -27,8 +28,17 @@ class GraphRoutes:
     def follow(self, net: Topology | None) -> None:
         """The topology has changed; None: this router reaches no other one."""
         self._paths = {} if net is None else message_paths(net, self._me)
+        self._back = {} if net is None else interest_paths(net, self._me)
         self._advertised.follow(self._paths)
-        self._wanted.follow({} if net is None else interest_paths(net, self._me))
+        self._wanted.follow(self._back)
+
+    def branches_behind(self, peer: Peer) -> list[Branch]:
+        """In which the subscriptions of origins come here from this neighbour."""
+        return [
+            Branch(peer, origin)
+            for origin, path in self._back.items()
+            if path.came_from is not None and self._peer_of(path.came_from) == peer
+        ]
 
     def children(self, source: Node | None, came_from: Peer) -> set[Peer]:
         """The neighbours that are next on the paths of messages with this source. None if these came

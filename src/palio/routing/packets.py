@@ -33,11 +33,13 @@ class Role(StrEnum):
     """What a peer is to a router; it decides what is forwarded there."""
 
     CLIENT = "client"
-    """An application, or a router below this one in a hierarchy: gets only what it subscribed to."""
+    """An application: gets only what it subscribed to."""
     NEIGHBOUR = "neighbour"
     """A router of the same overlay: subscriptions and advertisements go there too."""
     MASTER = "master"
     """The router above in a hierarchy: gets all subscriptions and all messages from below."""
+    SLAVE = "slave"
+    """A router below in a hierarchy: gets only what it subscribed to, as a client does."""
 
 
 class Subscribe(msgspec.Struct, frozen=True, tag=True):
@@ -102,7 +104,7 @@ Packet: TypeAlias = (
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """A peer is connected. A neighbour or master gets a `Restate` in reply."""
+    """A peer is connected. A neighbour or a master gets a `Restate` in reply."""
 
     peer: Peer
     role: Role = Role.CLIENT

@@ -17,6 +17,7 @@ changes those of its peer and then computes what is forwarded, so other peers se
     CLIENT       never                                          never            by match
     NEIGHBOUR    all, or those that Y's advertisements meet     always           by match
     MASTER       all                                            always           all, from below
+    SLAVE        never                                          never            by match
 
 For patterns, the router is a peer of itself: under its own name it subscribes to the parts that it
 matches, so patterns use the same forwarding and covering as all subscriptions.
@@ -24,8 +25,9 @@ matches, so patterns use the same forwarding and covering as all subscriptions.
 On a graph, subscriptions follow the trees of their origins (overlay.py). A message follows the tree of
 its source: it comes from the parent there, and goes to the children that it matches.
 
-In a hierarchy a router is a client of its master. Messages from above reach it by match, so the
-master need not advertise; the master forwards the router's advertisements to its own neighbours.
+In a hierarchy a router is a client of its master, which it takes to subscribe to everything
+(hierarchy.py). Messages from above reach it by match, so the master need not advertise; the master
+forwards the router's advertisements to its own neighbours.
 
 The router is deterministic: it sends to peers in the order in which they joined, and items in the
 order in which they arrived.
@@ -40,11 +42,12 @@ import msgspec
 
 from palio.errors import RoutingError
 from palio.model.advertisement import Advertisement
-from palio.model.covering import intersects
 from palio.model.message import Message
-from palio.model.predicate import Filter, Op
+from palio.model.predicate import Filter
 from palio.routing.graph_routes import GraphRoutes
+from palio.routing.hierarchy import EVERYTHING, check_roles, from_master
 from palio.routing.interest_table import InterestTable
+from palio.routing.meeting import meeting
 from palio.routing.overlay import Branch
 from palio.routing.packets import (
     Advertise,
@@ -109,6 +112,7 @@ class Router:
         self._joined: dict[Peer, int] = {}  # peer -> its position in the order of joining
         self._joins = 0
         self._master: Peer | None = None
+        self._above: dict[Branch, None] = {}  # in which the master wants everything
         self._graph = None if graph is None else GraphRoutes(name, graph)
         ahead, back = (None, None) if self._graph is None else self._graph.overlays
         self._advertisements: Subscriptions[Advertisement] = Subscriptions(
@@ -161,10 +165,8 @@ class Router:
 
     def next_hops(self, matching: Iterable[Peer], source: Peer | None) -> list[Peer]:
         """Those of the matching interfaces that are peers and get a message that came from `source`,
-        in the order of joining; a master gets all from below."""
+        in the order of joining."""
         chosen = {peer for peer in matching if peer in self._peers and peer != source}
-        if self._master is not None and self._master != source:
-            chosen.add(self._master)
         return sorted(chosen, key=self._joined.__getitem__) if len(chosen) > 1 else list(chosen)
 
     @property
@@ -214,7 +216,7 @@ class Router:
         peers = self.next_hops(found, source)
         if self._graph is not None:
             children = self._graph.children(packet.source, source)
-            peers = [p for p in peers if self._peers[p] is not Role.NEIGHBOUR or p in children]
+            peers = [p for p in peers if self._peers[p] is Role.CLIENT or p in children]
         sends = [Send(peer, packet) for peer in peers]
         return sends + self.observe(source, packet) if self.name in found else sends
 
@@ -223,10 +225,21 @@ class Router:
         if self._graph is None:
             raise RoutingError(f"router {self.name} is on no graph: its overlay has no topology")
         self._graph.follow(net)
+        self._subscribe_master()
         changed = dict.fromkeys([*self._advertisements.relink(), *self._subscriptions.relink()])
         told = [self._restated(branch) for branch in changed if branch.peer in self._peers]
         # Additions first, so that no message is lost where an item only changes its branch.
-        return sorted(told, key=lambda send: _is_empty(send.packet))
+        told.sort(key=lambda send: _is_empty(send.packet))
+        return told if self._master is None else [*told, *self._settle(self._master)]
+
+    def _subscribe_master(self) -> None:
+        """The master wants everything; on a graph, in the branches of all origins behind it."""
+        above = [] if self._master is None else [Branch(self._master)]
+        if self._graph is not None and self._master is not None:
+            above = self._graph.branches_behind(self._master)
+        known, self._above = self._above, dict.fromkeys(above)
+        for branch in self._above | known:
+            self._subscriptions.restate(branch, (EVERYTHING,) if branch in self._above else ())
 
     def _restated(self, branch: Branch) -> Send:
         told = self._subscriptions.forwarded_to(branch), self._advertisements.forwarded_to(branch)
@@ -242,30 +255,30 @@ class Router:
             )
 
     def _join(self, peer: Peer, role: Role) -> list[Send]:
-        if role is Role.MASTER and self._master not in (None, peer):
-            raise RoutingError(
-                f"router {self.name}: {peer!r} cannot be master, {self._master!r} is; "
-                f"a hierarchy has one: step Left({self._master!r}) first"
-            )
         if peer == self.name:
             raise RoutingError(f"router {self.name}: a peer cannot have the router's own name")
-        known = self._peers.get(peer)
+        known, is_told = self._peers.get(peer), role in (Role.NEIGHBOUR, Role.MASTER)
+        if is_told:
+            check_roles(self.name, {**self._peers, peer: role}, self._selective)
         self._peers[peer] = role
         if known is None:
             self._joins += 1
             self._joined[peer] = self._joins
-        if role is Role.MASTER or peer == self._master:
-            self._master = peer if role is Role.MASTER else None
         sends: list[Send] = []
         if role is not known:
+            if Role.MASTER in (role, known):
+                self._master = None
+                self._hear(peer, Restate())  # what it said in another role
+                self._master = peer if role is Role.MASTER else None
+                self._subscribe_master()
             self._subscriptions.unlink(peer)
             self._advertisements.unlink(peer)
             sends = self._settle(peer, replan=True)
-            if role is not Role.CLIENT:
+            if is_told:
                 selective = self._selective and role is Role.NEIGHBOUR
                 self._advertisements.link(peer, selective=False)
                 self._subscriptions.link(peer, selective=selective)
-        if role is Role.CLIENT:
+        if not is_told:
             return sends
         if role is Role.NEIGHBOUR:
             self._watches.mute(peer)
@@ -284,7 +297,7 @@ class Router:
         self._advertisements.unlink(peer)
         del self._peers[peer], self._joined[peer]
         if peer == self._master:
-            self._master = None
+            self._master, self._above = None, {}
         self._hear(peer, Restate())
         return self._settle(peer, replan=True)
 
@@ -301,6 +314,8 @@ class Router:
         self, branch: Branch, packet: Subscribe | Unsubscribe | Advertise | Unadvertise | Restate
     ) -> None:
         """Apply a packet to the subscriptions or advertisements of a peer in a branch."""
+        if branch.peer == self._master:
+            raise from_master(self.name, branch.peer, packet)
         subscriptions, advertisements = self._subscriptions, self._advertisements
         if isinstance(packet, Subscribe):
             subscriptions.say(branch, packet.filter)
@@ -359,9 +374,9 @@ class Router:
         """Forward subscriptions to a peer, or stop to, as its advertisements change."""
         if not news or not self._subscriptions.is_selective(peer):
             return
-        new = [_meeting(a) for a, is_said in news.items() if is_said]
-        old = [_meeting(a) for a, is_said in news.items() if not is_said]
-        all_ = [_meeting(a) for a in self._advertisements.said(peer)]
+        new = [meeting(a) for a, is_said in news.items() if is_said]
+        old = [meeting(a) for a, is_said in news.items() if not is_said]
+        all_ = [meeting(a) for a in self._advertisements.said(peer)]
 
         def is_met(item: Filter, was: bool) -> bool:
             if not was:
@@ -371,20 +386,8 @@ class Router:
         self._subscriptions.meet(peer, is_met)
 
     def _is_met(self, item: Filter, peer: Peer) -> bool:
-        return any(_meeting(a)(item) for a in self._advertisements.said(peer))
+        return any(meeting(a)(item) for a in self._advertisements.said(peer))
 
 
 def _is_empty(packet: Packet) -> bool:
     return isinstance(packet, Restate) and not (packet.subscriptions or packet.advertisements)
-
-
-def _meeting(advertisement: Advertisement) -> Callable[[Filter], bool]:
-    """A test whether filters intersect an advertisement. The names alone rule out most of them."""
-    names = {c.name for c in advertisement}
-
-    def meets(item: Filter) -> bool:
-        return all(c.name in names or c.op is Op.ABSENT for c in item) and intersects(
-            advertisement, item
-        )
-
-    return meets

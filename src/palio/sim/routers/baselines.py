@@ -37,6 +37,9 @@ from palio.routing.packets import (
 )
 from palio.sim.routers.relations import advertisement_covers, covers, intersects
 
+BELOW = (Role.CLIENT, Role.SLAVE)
+"""Peers that get messages by match only, and are told nothing else."""
+
 
 class PlainRouter:
     """Subscriptions go everywhere, messages where they are wanted."""
@@ -93,7 +96,7 @@ class PlainRouter:
         self._advertised.setdefault(peer, {})
         self._told[peer] = self._due(peer)
         self._passed_on[peer] = self._advertisements_due(peer)
-        if role is Role.CLIENT:
+        if role in BELOW:
             return []
         return [Send(peer, Restate(tuple(self._told[peer]), tuple(self._passed_on[peer])))]
 
@@ -129,7 +132,7 @@ class PlainRouter:
         ]
 
     def _hears_subscriptions(self, role: Role) -> bool:
-        return role is not Role.CLIENT
+        return role not in BELOW
 
     def _due(self, peer: Peer) -> dict[Filter, None]:
         """What this peer is to be told."""
@@ -142,7 +145,7 @@ class PlainRouter:
         return {f: None for f in wanted if any(intersects(a, f) for a in offers)}
 
     def _advertisements_due(self, peer: Peer) -> dict[Advertisement, None]:
-        if self._roles[peer] is Role.CLIENT:
+        if self._roles[peer] in BELOW:
             return {}
         offers = self._advertised.items()
         return {a: None for other, offered in offers if other != peer for a in offered}
@@ -151,7 +154,7 @@ class PlainRouter:
         """Tell every peer what has changed for it."""
         sends: list[Send] = []
         for peer, role in self._roles.items():
-            if role is Role.CLIENT:
+            if role in BELOW:
                 continue
             offered, offers = self._passed_on[peer], self._advertisements_due(peer)
             if offered.keys() != offers.keys():
@@ -171,8 +174,8 @@ class PlainRouter:
 
 
 class FloodingRouter(PlainRouter):
-    """Messages go everywhere; only a master is told subscriptions, as it cannot tell the routers
-    below it from applications."""
+    """Messages go everywhere, but to slaves as to applications: so only a master is told
+    subscriptions."""
 
     def _hears_subscriptions(self, role: Role) -> bool:
         return role is Role.MASTER
@@ -183,5 +186,5 @@ class FloodingRouter(PlainRouter):
             peer
             for peer, role in self._roles.items()
             if peer != source
-            and (role is not Role.CLIENT or any(f.matches(message) for f in self._said[peer]))
+            and (role not in BELOW or any(f.matches(message) for f in self._said[peer]))
         ]

@@ -2,8 +2,9 @@
 
 Of each link u-v, what u has forwarded to v follows from what is in force on u's side of the tree:
 the filters of all clients there (with advertisements: those that intersect an advertisement in force
-on v's side); by covering, only those that no other of them covers. In a hierarchy only masters are
-told, and all. What v holds from u is the same set, so both ends agree.
+on v's side); by covering, only those that no other of them covers. What v holds from u is the same set,
+so both ends agree. In a hierarchy only masters are told, and all; and of its master a router holds that
+it wants everything.
 
 Patterns are shared out anew from the watches of all clients, router by router, by all advertisements
 in force (`sharing.py`); what a router matches of them, it must subscribe to under its own name.
@@ -18,6 +19,7 @@ from collections.abc import Set as AbstractSet
 
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Filter
+from palio.routing.hierarchy import EVERYTHING
 from palio.sim.routers.link_history import paths
 from palio.sim.routers.pattern_sharing import shared_out
 from palio.sim.routers.plans import RouterPlan
@@ -74,6 +76,9 @@ class Recomputation:
         }
         for name, node in nodes.items():
             heard = {u: mask for (u, v), mask in forwarded.items() if v == name}
+            if self._is_covering and self._plan.hierarchy:
+                everything = 1 << self._class(EVERYTHING)
+                heard |= {u: everything for u, v in self._plan.links if v == name}
             heard |= {c: self._maximal(wanted[c]) for c, home in router_of.items() if home == name}
             told = {v: mask for (u, v), mask in forwarded.items() if u == name}
             difference = self._compare(name, node, heard, told)

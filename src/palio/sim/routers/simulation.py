@@ -264,7 +264,7 @@ def _roles(plan: RouterPlan, name: str) -> dict[str, Role]:
             if not plan.hierarchy:
                 roles[other] = Role.NEIGHBOUR
             else:
-                roles[other] = Role.CLIENT if name == a else Role.MASTER
+                roles[other] = Role.SLAVE if name == a else Role.MASTER
     return roles
 
 
