@@ -7,15 +7,18 @@ for it does.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count
 from random import Random
+from types import MappingProxyType
 
 from palio.protocol.broker.access import EVERYTHING, Access, Identity
 from palio.protocol.broker.broker import Broker
+from palio.protocol.broker.effects import Close
 from palio.protocol.broker.settings import Neighbour, Settings
 from palio.protocol.client.events import Arrival
 from palio.protocol.client.session import Session
+from palio.protocol.wire.codes import NeighbourRole
 from palio.protocol.wire.control import ControlMessage
 from tests.protocol.durability.memory_store import MemoryStore
 
@@ -55,15 +58,25 @@ class Exchange:
         self.settings: dict[str, Settings] = {}
         self._pairs: dict[tuple[str, int], tuple[str, int]] = {}
         self.commits: dict[str, int] = {}
+        self.closed: list[tuple[str, Close]] = []
         self._links = count(1)
         self._random = Random(seed)
 
     # ---- making
 
     def add(
-        self, name: str, neighbours: Iterable[str] = (), access: Access = ANYBODY, **options: object
+        self,
+        name: str,
+        neighbours: Iterable[str] | Mapping[str, NeighbourRole] = (),
+        access: Access = ANYBODY,
+        **options: object,
     ) -> Broker:
-        links = {other: Neighbour(_secret(name, other)) for other in neighbours}
+        """`neighbours` may have their roles."""
+        known = neighbours if isinstance(neighbours, Mapping) else {}
+        links = {
+            other: Neighbour(_secret(name, other), role=known.get(other, NeighbourRole.PEER))
+            for other in neighbours
+        }
         self.settings[name] = Settings(name, access, links, **options)  # type: ignore[arg-type]
         self.stores[name] = MemoryStore()
         return self.start(name)
@@ -173,8 +186,9 @@ class Exchange:
             for link, frames in effects.writes.items():
                 busy = True
                 self._carry(name, link, b"".join(frames))
-            for link, _ in effects.closes:
+            for link, reason in effects.closes:
                 busy = True
+                self.closed.append((name, reason))
                 self._close(name, link)
             for job in effects.jobs:
                 busy = True
@@ -220,14 +234,27 @@ def _secret(a: str, b: str) -> bytes:
     return f"the secret of {' and '.join(sorted((a, b)))}".encode()
 
 
-def network(edges: Iterable[tuple[str, str]], **options: object) -> Exchange:
-    """Brokers joined by these links."""
+def network(
+    edges: Iterable[tuple[str, str]],
+    masters: Mapping[str, str] = MappingProxyType({}),
+    **options: object,
+) -> Exchange:
+    """Brokers joined by these links; `masters` has those of some."""
     exchange = Exchange()
     links = list(edges)
     names = dict.fromkeys(name for edge in links for name in edge)
     for name in names:
-        neighbours = [b if a == name else a for a, b in links if name in (a, b)]
+        neighbours = {
+            other: _role(name, other, masters)
+            for other in [b if a == name else a for a, b in links if name in (a, b)]
+        }
         exchange.add(name, neighbours, **options)
     for a, b in links:
         exchange.join(a, b)
     return exchange
+
+
+def _role(name: str, neighbour: str, masters: Mapping[str, str]) -> NeighbourRole:
+    if masters.get(name) == neighbour:
+        return NeighbourRole.MASTER
+    return NeighbourRole.SLAVE if masters.get(neighbour) == name else NeighbourRole.PEER

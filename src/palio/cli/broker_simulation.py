@@ -28,7 +28,9 @@ ALL_FAULTS = "crash,cut,silence,partition,freeze"
 @app.command()
 def sim_brokers(
     brokers: Annotated[int, typer.Option(help="The most brokers; the seed says how many.")] = 7,
-    topology: Annotated[str, typer.Option(help="ring (with chords), random, tree or any.")] = "any",
+    topology: Annotated[
+        str, typer.Option(help="ring (with chords), random, tree, hierarchy or any.")
+    ] = "any",
     routing: Annotated[
         str, typer.Option(help="forwarding, PSF, iPS, PIF, DRP or any, which the seed says.")
     ] = "any",

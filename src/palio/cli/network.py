@@ -135,7 +135,7 @@ def topology(
     *,
     connection: ConnectionOptions,
 ) -> None:
-    """Draw the network as a broker sees it. The broker has a star; a question mark: unreachable."""
+    """Draw the network as a broker sees it. The broker has a star, a master ^; a question mark: unreachable."""
     from palio.net import picture
 
     async def show() -> None:
@@ -152,6 +152,7 @@ def topology(
                 "filters": place.subscriptions,
                 "durable": place.durable,
                 "reachable": place.reachable,
+                "master": place.master or None,
             }
             if memory and place.memory is not None:
                 row["memory"] = {
@@ -215,11 +216,11 @@ def explain(
 @cluster.command("up")
 def cluster_up(
     brokers: Annotated[int, typer.Option(min=1, max=50, help="How many.")] = 5,
-    topology: Annotated[str, typer.Option(help="ring, line, star, tree or mesh.")] = "ring",
+    topology: Annotated[
+        str, typer.Option(help="ring, line, star, tree, mesh or hierarchy.")
+    ] = "ring",
     chords: Annotated[int, typer.Option(min=0, help="So many more links across it.")] = 0,
-    routing: Annotated[
-        str, typer.Option(help="PSF, iPS, PIF, DRP; forwarding on a line, star or tree.")
-    ] = "PSF",
+    routing: Annotated[str, typer.Option(help="PSF, iPS, PIF, DRP or forwarding.")] = "PSF",
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Of the first broker; 0: free ones.")
     ] = 7400,

@@ -37,10 +37,11 @@ def draw(places: Sequence[Place], here: str = "") -> str:
 
 
 def table(places: Sequence[Place], here: str = "") -> Iterator[str]:
-    """A line for each broker. `filters` counts those of its live subscriptions, reduced."""
+    """A line for each broker. `filters` counts those of its live subscriptions, reduced; ^ marks its
+    master in a hierarchy."""
     rows = [("broker", "links", "filters", "durable", "")]
     for place in places:
-        links = (name if weight == 1 else f"{name}:{weight:g}" for name, weight in place.links)
+        links = (_link_text(place, name, weight) for name, weight in place.links)
         rows.append(
             (
                 _label(place, here),
@@ -87,6 +88,12 @@ def _memory_cells(memory: RoutingMemory | None) -> tuple[str, ...]:
     alpha = f"{memory.bytes / formula:.2f}" if formula else ""
     counts = (memory.predicates, memory.constraints, memory.bytes, memory.formula_constraints)
     return (*(memory.scheme, *map(str, counts), str(formula), alpha, str(memory.database_bytes)),)
+
+
+def _link_text(place: Place, name: str, weight: float) -> str:
+    """A link in the table: ^ marks the master of the broker."""
+    mark = "^" if name == place.master else ""
+    return f"{name}{mark}" if weight == 1 else f"{name}{mark}:{weight:g}"
 
 
 def picture(places: Sequence[Place], here: str = "") -> str:

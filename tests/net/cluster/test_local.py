@@ -16,6 +16,7 @@ import pytest
 
 import palio
 from palio.errors import PalioError
+from palio.net import picture
 from palio.net.cluster import Cluster, local_cluster
 
 PATIENCE_S = 120.0
@@ -186,3 +187,47 @@ def test_settings_and_variables_of_single_brokers(tmp_path: Path) -> None:
         while denied():
             assert time.monotonic() < until
             time.sleep(0.05)
+
+
+def test_a_hierarchy_of_brokers() -> None:
+    """A master and two slaves: messages of a slave go up, and down where they match."""
+
+    async def scene() -> None:
+        with pytest.raises(PalioError, match="a hierarchy goes with routing 'forwarding'"):
+            local_cluster(3, "hierarchy")
+        async with local_cluster(3, "hierarchy", routing="forwarding") as cluster:
+            places = await cluster.agreed()
+            assert [place.master for place in places] == ["", "b1", "b1"]
+            assert "^" in picture.draw(places)
+            async with (
+                palio.connect(cluster.url("b2")) as ann,
+                palio.connect(cluster.url("b3")) as bob,
+                palio.connect(cluster.url("b1")) as top,
+                ann.subscribe("x > 0") as wanted,
+            ):
+                hops = await explained(bob, {"x": 1})
+                assert hops == {"b3": ["b1"], "b1": ["b2"], "b2": []}
+                assert await explained(bob, {"x": 0}) == {"b3": ["b1"], "b1": []}
+                assert await explained(ann, {"x": 0}) == {"b2": ["b1"], "b1": []}
+                assert await explained(top, {"x": 0}) == {"b1": []}
+                await bob.publish({"x": 1}, durable=False)
+                await bob.publish({"x": 0}, durable=False)
+                await top.publish({"x": 2}, durable=False)
+                got = {(await anext(wanted)).attributes["x"] for _ in range(2)}
+                assert got == {1, 2}
+
+    asyncio.run(asyncio.wait_for(scene(), PATIENCE_S))
+
+
+async def explained(
+    client: palio.net.client.Client, message: dict[str, object]
+) -> dict[str, list[str]]:
+    """To whom each broker on the way sends a message; asks until the subscription has arrived there."""
+    found: dict[str, list[str]] = {}
+    for _ in range(50):
+        before, told = found, await client.explain(message)
+        found = {hop.broker: [name for name, _ in hop.sends] for hop in told.hops}
+        if found == before:
+            return found
+        await asyncio.sleep(0.1)
+    return found

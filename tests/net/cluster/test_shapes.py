@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from palio.errors import InvalidTopology
-from palio.net.cluster.shapes import SHAPES, link_pairs
+from palio.net.cluster.shapes import SHAPES, link_pairs, master_pairs
 
 
 def neighbours(links: list[tuple[int, int]], node: int) -> set[int]:
@@ -33,8 +33,13 @@ def test_shapes(shape: str, count: int) -> None:
     if count == 5:
         assert degrees == {
             "ring": [2] * 5, "line": [1, 1, 2, 2, 2], "star": [1, 1, 1, 1, 4],
-            "tree": [1, 1, 1, 2, 3], "mesh": [4] * 5,
+            "tree": [1, 1, 1, 2, 3], "hierarchy": [1, 1, 1, 2, 3], "mesh": [4] * 5,
         }[shape]  # fmt: skip
+
+
+def test_masters_of_a_hierarchy() -> None:
+    assert master_pairs("hierarchy", 5) == link_pairs("hierarchy", 5)
+    assert master_pairs("tree", 5) == []
 
 
 def test_chords_are_new_links_across() -> None:

@@ -254,6 +254,12 @@ MISTAKES = {
     LOCAL + NEIGHBOUR + "weight = nan": r"weight: nan is not a number from",
     LOCAL + NEIGHBOUR + "weight = 0.0001": r"weight: 0.0001 is not a number from",
     LOCAL + NEIGHBOUR + "weight = 2e6": r"weight: 2000000.0 is not a number from",
+    LOCAL + NEIGHBOUR + 'role = "boss"': r"role: 'boss' is not one of peer, master, slave",
+    LOCAL + NEIGHBOUR + 'role = "slave"': r"\[neighbours.rome\] role = 'slave' goes with routing 'forwarding'",
+    LOCAL + "advertisements = true": r"advertisements go with routing 'forwarding', not 'PSF'",
+    LOCAL + 'routing = "forwarding"\n' + "\n".join(
+        NEIGHBOUR.replace("rome", name) + 'role = "master"' for name in ("rome", "bari")
+    ): r"broker 'milan' has 2 masters, rome and bari; a broker has one",
     LOCAL + NEIGHBOUR.replace("rome", "milan"): r"this is the broker itself",
     LOCAL + NEIGHBOUR.replace("rome", '"a/b"'): r"a/b: names are letters",
     LOCAL + "[identities.ann]": r"\[identities.ann\] token_sha256: it needs a token or a certificate",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from palio.errors import PalioError
-from palio.protocol.broker.settings import Neighbour, Settings
+from palio.protocol.broker.settings import ROUTINGS, Neighbour, Settings
+from palio.protocol.wire.codes import NeighbourRole
 from tests.protocol.exchange import ANYBODY
 
 SECRET = bytes(32)
@@ -21,3 +22,28 @@ def test_a_link_weighs_something(weight: float) -> None:
 def test_a_link_has_credit() -> None:
     with pytest.raises(PalioError, match="needs credit"):
         Settings("a", ANYBODY, link_credit=0)
+
+
+MASTER = Neighbour(SECRET, role=NeighbourRole.MASTER)
+SLAVE = Neighbour(SECRET, role=NeighbourRole.SLAVE)
+PEER = Neighbour(SECRET)
+
+
+@pytest.mark.parametrize("routing", [name for name in ROUTINGS if name != "forwarding"])
+@pytest.mark.parametrize("neighbour", [MASTER, SLAVE])
+def test_roles_need_subscription_forwarding(neighbour: Neighbour, routing: str) -> None:
+    with pytest.raises(PalioError, match=r"\[neighbours.b\] role = '\w+' goes with .*'forwarding'"):
+        Settings("a", ANYBODY, {"b": neighbour}, routing)
+
+
+def test_one_master() -> None:
+    with pytest.raises(PalioError, match=r"broker 'a' has 2 masters, b and c; .*: change role"):
+        Settings("a", ANYBODY, {"b": MASTER, "c": MASTER}, "forwarding")
+
+
+def test_with_advertisements_a_slave_has_no_peers() -> None:
+    Settings("a", ANYBODY, {"b": MASTER, "c": SLAVE}, "forwarding", advertisements=True)
+    Settings("a", ANYBODY, {"b": PEER, "c": SLAVE}, "forwarding", advertisements=True)
+    Settings("a", ANYBODY, {"b": MASTER, "c": PEER}, "forwarding")
+    with pytest.raises(PalioError, match="the master 'b' and the peer 'c'"):
+        Settings("a", ANYBODY, {"b": MASTER, "c": PEER}, "forwarding", advertisements=True)

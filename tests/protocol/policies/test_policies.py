@@ -18,6 +18,7 @@ from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.policies.registry import POLICIES
 from palio.protocol.policies.tree_policy import TreePolicy
 from palio.protocol.policies.unicast import Unicast
+from palio.protocol.wire.codes import NeighbourRole
 from palio.protocol.wire.control import LinkState
 from palio.protocol.wire.encode import NO_ROUTE
 from palio.protocol.wire.frames import BrokenFrame
@@ -334,7 +335,8 @@ def test_what_a_broker_wants_is_what_its_router_would_forward(name: str) -> None
 @each_scheme
 def test_schemes_have_no_packets_between_routers(name: str) -> None:
     policy = make_policy(name, "b01", CHAIN)
-    assert policy.on_neighbour("b02", True) == policy.on_neighbour("b02", False) == []
+    assert policy.on_neighbour("b02", NeighbourRole.PEER) == []
+    assert policy.on_neighbour("b02", None) == []
     with pytest.raises(RoutingError, match="one routing policy"):
         policy.on_packet("b02", Subscribe(parse("x > 1").filters[0]))
 

@@ -12,6 +12,7 @@ from palio.errors import RoutingError
 from palio.model.message import Message
 from palio.protocol.interfaces import LiveSubscription, RemoteBroker
 from palio.protocol.policies.subscription_forwarding import SubscriptionForwardingPolicy
+from palio.protocol.wire.codes import NeighbourRole
 from palio.protocol.wire.encode import NO_ROUTE
 from palio.routing import (
     Joined,
@@ -65,8 +66,9 @@ class ForwardingNetwork:
         self.learn()
 
     def change(self, u: str, v: str, is_up: bool) -> None:
-        sends = [(u, send) for send in self.policies[u].on_neighbour(v, is_up)]
-        sends += [(v, send) for send in self.policies[v].on_neighbour(u, is_up)]
+        role = NeighbourRole.PEER if is_up else None
+        sends = [(u, send) for send in self.policies[u].on_neighbour(v, role)]
+        sends += [(v, send) for send in self.policies[v].on_neighbour(u, role)]
         self.exchange(sends)
 
     def learn(self) -> None:
@@ -148,8 +150,8 @@ PAIR = Topology.from_edges([("ann", "bob"), ("ann", "cy")])
 
 def test_a_broker_that_reaches_nobody_forwards_nothing() -> None:
     policy = SubscriptionForwardingPolicy("ann", Router("ann", graph=RemoteBroker))
-    assert policy.on_neighbour("bob", False) == []  # it was never linked
-    (told,) = policy.on_neighbour("bob", True)
+    assert policy.on_neighbour("bob", None) == []  # it was never linked
+    (told,) = policy.on_neighbour("bob", NeighbourRole.PEER)
     assert told == Send(RemoteBroker("bob"), Restate())
     assert policy.on_topology(None) == []
     assert policy.next_hops(NO_ROUTE, ["bob", "cy"], None) == []
@@ -161,13 +163,13 @@ def test_a_broker_that_reaches_nobody_forwards_nothing() -> None:
 def test_subscriptions_are_forwarded_and_taken_back() -> None:
     policy = SubscriptionForwardingPolicy("ann", Router("ann", graph=RemoteBroker))
     (found,) = parse("x > 1")
-    policy.on_neighbour("bob", True)
-    policy.on_neighbour("cy", True)
+    policy.on_neighbour("bob", NeighbourRole.PEER)
+    policy.on_neighbour("cy", NeighbourRole.PEER)
     policy.on_topology(PAIR)
     cy = RemoteBroker("cy")
     told = policy.on_packet("bob", Subscribe(found, "bob"))
     assert told == [Send(cy, Subscribe(found, "ann"))]
-    assert policy.on_neighbour("bob", False) == [Send(cy, Unsubscribe(found, (), "ann"))]
+    assert policy.on_neighbour("bob", None) == [Send(cy, Unsubscribe(found, (), "ann"))]
     with pytest.raises(RoutingError, match="has not joined"):
         policy.on_packet("bob", Subscribe(found))
 
@@ -176,8 +178,8 @@ def test_an_item_counts_only_on_the_path_of_its_origin() -> None:
     """A neighbour that is not next towards the origin cannot keep its subscription alive."""
     policy = SubscriptionForwardingPolicy("ann", Router("ann", graph=RemoteBroker))
     (found,) = parse("x > 1")
-    policy.on_neighbour("bob", True)
-    policy.on_neighbour("cy", True)
+    policy.on_neighbour("bob", NeighbourRole.PEER)
+    policy.on_neighbour("cy", NeighbourRole.PEER)
     policy.on_topology(PAIR)
     assert policy.on_packet("bob", Subscribe(found, "cy")) == []
     assert policy.on_packet("bob", Subscribe(found, "nobody")) == []

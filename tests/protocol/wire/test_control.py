@@ -99,7 +99,7 @@ def test_tags_are_part_of_the_protocol_whatever_the_classes_are_called() -> None
 
 def test_codes_are_part_of_the_protocol() -> None:
     assert [*CloseCode] == [
-        "protocol", "denied", "version", "replaced", "silent", "handshake_timeout", "displaced",
+        "protocol", "denied", "version", "roles", "replaced", "silent", "handshake_timeout", "displaced",
         "frame_timeout", "overload", "stopping", "failed", "store_full", "store_unreachable",
         "lease_expired", "moved", "too_many_connections", "remote",
     ]  # fmt: skip

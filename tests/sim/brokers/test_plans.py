@@ -20,6 +20,22 @@ def test_the_text_of_a_plan_is_the_plan(seed: int, brokers: int) -> None:
     assert parse_broker_plan(str(plan)) == plan
 
 
+def test_masters_are_drawn() -> None:
+    """With forwarding none, some, or all that can have one."""
+    settings = BrokerSettings(6, operations=1, routing="forwarding")
+    plans = [draw(settings, seed) for seed in range(60)]
+    assert {plan.advertisements for plan in plans if plan.masters} == {True, False}
+    counts = {len(plan.masters) for plan in plans}
+    assert {0, 1, 2, 3} <= counts
+    below = BrokerSettings(6, "hierarchy", operations=1)
+    for seed in range(20):
+        plan = draw(below, seed)
+        assert parse_broker_plan(str(plan)) == plan
+        assert len(plan.masters) == len(plan.links) == len(plan.brokers) - 1
+    with pytest.raises(PalioError, match="a hierarchy goes with routing forwarding, not PSF"):
+        BrokerSettings(topology="hierarchy", routing="PSF")
+
+
 def test_links_and_clients_are_written_short() -> None:
     plan = parse_broker_plan("links a-b b=c*2.5\nclients ann@a bob@c/50000\n")
     assert plan.links == (PlannedLink("a", "b"), PlannedLink("b", "c", 2.5, both_dial=True))
@@ -49,6 +65,10 @@ def test_links_and_clients_are_written_short() -> None:
         ("bounds luck=1", "no 'luck' in the bounds; there are retention_us"),
         ("links a-b", "no islands"),
         ("links a-b b-a b-c", "at most one link"),
+        ("masters b<a", "masters go with routing forwarding, not with routing PSF"),
+        ("routing forwarding\nmasters c<a", "one master, which is its neighbour"),
+        ("routing forwarding\nmasters b<a b<c", "one master, which is its neighbour"),
+        ("routing forwarding\nlinks a-b b-c a-c\nmasters a<b b<c c<a", "a cycle: a < b < c < a"),
         ("clients ann@a ann@b", "each named once"),
         ("clients a@b", "each named once"),
     ],

@@ -43,9 +43,11 @@ for seed in range(3):
 """
 
 
-@pytest.mark.parametrize("routing", ROUTINGS)
-def test_no_check_fails(routing: str) -> None:
-    settings = BrokerSettings(6, operations=80, faults=FAULTS, routing=routing)
+@pytest.mark.parametrize(
+    ("routing", "topology"), [*((routing, "any") for routing in ROUTINGS), ("any", "hierarchy")]
+)
+def test_no_check_fails(routing: str, topology: str) -> None:
+    settings = BrokerSettings(6, topology, operations=80, faults=FAULTS, routing=routing)
     summary = RunSummary(BrokerTotals())
     for seed in range(SEEDS):
         verdict = judge(settings, seed)

@@ -15,14 +15,16 @@ from typing import TypeAlias
 from palio.errors import PalioError
 from palio.net.cluster.certificates import Certificates, make_certificates
 from palio.net.cluster.ports import HOST
+from palio.protocol.wire.codes import NeighbourRole
 
 Toml: TypeAlias = Mapping[str, Mapping[str, object]]
 _USUAL: dict[str, dict[str, object]] = {"times": {"redial_max": "1 s"}}
 
 
 class ClusterConfiguration:
-    """`addresses` says where the first broker of each link dials the second; `own` has more of
-    broker.toml for single brokers, over what all have."""
+    """`addresses` says where the first broker of each link dials the second; `masters` has the links
+    whose first broker is the master of the second; `own` has more of broker.toml for single brokers, over
+    what all have."""
 
     def __init__(
         self,
@@ -36,6 +38,7 @@ class ClusterConfiguration:
         self.addresses: dict[tuple[str, str], str | list[str]] = {
             pair: f"{HOST}:{ports[pair[1]]}" for pair in links
         }
+        self.masters: list[tuple[str, str]] = []
         self.own: dict[str, Toml] = {}
         self.has_tls = has_tls
         self._routing, self._settings = routing, settings
@@ -72,6 +75,11 @@ class ClusterConfiguration:
                 sections[f"neighbours.{b}"] = {"address": self.addresses[a, b]}
             elif b == name:
                 sections[f"neighbours.{a}"] = {}
+        for master, slave in self.masters:
+            if slave == name:
+                sections[f"neighbours.{master}"]["role"] = NeighbourRole.MASTER
+            elif master == name:
+                sections[f"neighbours.{slave}"]["role"] = NeighbourRole.SLAVE
         if self._certificates is not None:
             sections["tls"] = {
                 key: str(getattr(self._certificates, key)) for key in self._certificates._fields

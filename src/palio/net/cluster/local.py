@@ -21,8 +21,9 @@ from palio.net.cluster.configuration import ClusterConfiguration, Toml
 from palio.net.cluster.fork_server import fork_server
 from palio.net.cluster.ports import HOST, answers, free_ports
 from palio.net.cluster.processes import BrokerProcesses
-from palio.net.cluster.shapes import link_pairs
+from palio.net.cluster.shapes import link_pairs, master_pairs
 from palio.protocol.broker.settings import ROUTINGS
+from palio.protocol.policies.subscription_forwarding import FORWARDING
 from palio.protocol.wire.control import Place
 
 START_S_MAX = 120.0
@@ -42,7 +43,8 @@ def local_cluster(
 ) -> Cluster:
     """Brokers b1, b2, ... that `async with` or `with` starts.
 
-    topology  ring, line, star, tree (two children each) or mesh (all with all)
+    topology  ring, line, star, tree (two children each), mesh (all with all), or hierarchy: a tree
+              of masters and slaves, with routing forwarding
     chords    the number of further links across it
     routing   PSF, iPS, PIF, DRP or forwarding
     port      of the first broker; the others follow. 0: any that are free
@@ -53,10 +55,16 @@ def local_cluster(
     links = link_pairs(topology, brokers, chords)
     if routing not in ROUTINGS:
         raise NetworkError(f"there is no routing {routing!r}; choose one of {', '.join(ROUTINGS)}")
+    masters = master_pairs(topology, brokers)
+    if masters and routing != FORWARDING:
+        raise NetworkError(
+            f"a hierarchy goes with routing {FORWARDING!r}, not {routing!r}: choose that, or a tree"
+        )
     names = [f"b{i + 1}" for i in range(brokers)]
     ports = dict(zip(names, free_ports(port, brokers), strict=True))
     named = [(names[a], names[b]) for a, b in links]
     configuration = ClusterConfiguration(ports, named, routing, tls, settings or {})
+    configuration.masters = [(names[a], names[b]) for a, b in masters]
     return Cluster(configuration, None if data is None else Path(data))
 
 

@@ -2,6 +2,7 @@
 
 line  0 ─ 1 ─ 2       ring  a line whose ends meet       star  0 in the middle
 tree  two children each, row by row                      mesh  all with all
+hierarchy  as a tree; each broker is the master of its children (with forwarding)
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from palio.errors import InvalidTopology
 
 Pair: TypeAlias = tuple[int, int]
 
+HIERARCHY = "hierarchy"
 _SHAPES: dict[str, Callable[[int], list[Pair]]] = {
     "ring": lambda count: [*_line(count), (0, count - 1)] if count > 2 else _line(count),
     "line": lambda count: _line(count),
     "star": lambda count: [(0, i) for i in range(1, count)],
-    "tree": lambda count: [((i - 1) // 2, i) for i in range(1, count)],
+    "tree": lambda count: _tree(count),
+    HIERARCHY: lambda count: _tree(count),
     "mesh": lambda count: list(combinations(range(count), 2)),
 }
 SHAPES = tuple(_SHAPES)
@@ -38,6 +41,15 @@ def link_pairs(shape: str, count: int, chords: int = 0) -> list[Pair]:
     for _ in range(chords):
         links.append(_chord(links, count, shape))
     return sorted(links)
+
+
+def master_pairs(shape: str, count: int) -> list[Pair]:
+    """The links of a shape whose first broker is the master of the second."""
+    return _tree(count) if shape == HIERARCHY else []
+
+
+def _tree(count: int) -> list[Pair]:
+    return [((i - 1) // 2, i) for i in range(1, count)]
 
 
 def _line(count: int) -> list[Pair]:

@@ -12,7 +12,7 @@ from palio.errors import PalioError
 from palio.model.language import parse
 from palio.model.predicate import Predicate
 from palio.net.config.limits import read_limits
-from palio.net.config.sections import Section
+from palio.net.config.sections import InvalidConfig, Section
 from palio.net.config.values import (
     Config,
     NeighbourAddress,
@@ -31,6 +31,7 @@ from palio.protocol.broker.settings import (
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.queues import Full
 from palio.protocol.policies.broker_record import WEIGHT_MAX, WEIGHT_MIN
+from palio.protocol.wire.codes import NeighbourRole
 
 ANONYMOUS = "anonymous"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -38,6 +39,7 @@ _SECOND = 1_000_000
 _LEASE_US_MIN = _SECOND // 2
 _ORPHANS_US = 7 * 86_400 * _SECOND
 _USUAL = Settings("broker", Access())
+_ROLES = [role.value for role in NeighbourRole]
 
 
 def read(path: Path) -> Config:
@@ -57,26 +59,29 @@ def read(path: Path) -> Config:
     full, orphans_us, bounds = _durability(top)
     keepalive_us, skew_us, handshake_us, frame_us, times = _times(top)
     access, quench = _access(top, listen, tls)
-    settings = Settings(
-        name=name,
-        access=access,
-        quench=quench,
-        neighbours=known,
-        routing=routing,
-        advertisements=advertisements,
-        limits=limits.frames,
-        keepalive_us=keepalive_us,
-        skew_us=skew_us,
-        waiting_max=limits.waiting_max,
-        waiting=limits.waiting,
-        connections=msgspec.structs.replace(
-            limits.connections, handshake_us=handshake_us, frame_us=frame_us
-        ),
-        subscriptions=limits.subscriptions,
-        full=full,
-        orphans_us=orphans_us,
-        bounds=bounds,
-    )
+    try:
+        settings = Settings(
+            name=name,
+            access=access,
+            quench=quench,
+            neighbours=known,
+            routing=routing,
+            advertisements=advertisements,
+            limits=limits.frames,
+            keepalive_us=keepalive_us,
+            skew_us=skew_us,
+            waiting_max=limits.waiting_max,
+            waiting=limits.waiting,
+            connections=msgspec.structs.replace(
+                limits.connections, handshake_us=handshake_us, frame_us=frame_us
+            ),
+            subscriptions=limits.subscriptions,
+            full=full,
+            orphans_us=orphans_us,
+            bounds=bounds,
+        )
+    except PalioError as error:  # of several sections together
+        raise InvalidConfig(str(error), path=path) from None
     metrics, storage = _metrics(top, listen), _storage(top)
     top.finish()
     return Config(
@@ -101,7 +106,11 @@ def _neighbours(
                 "brokers prove who they are by a secret that both know: give secret, secret_file "
                 "or secret_env here, or in [broker] for all",
             )
-        known[name] = Neighbour(secret, section.number("weight", 1.0, WEIGHT_MIN, WEIGHT_MAX))
+        known[name] = Neighbour(
+            secret,
+            section.number("weight", 1.0, WEIGHT_MIN, WEIGHT_MAX),
+            NeighbourRole(section.choice("role", _ROLES, NeighbourRole.PEER)),
+        )
         addresses[name] = NeighbourAddress(
             endpoints=section.endpoints("address"),
             tls=section.truth("tls", has_tls),

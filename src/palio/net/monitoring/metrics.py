@@ -88,7 +88,6 @@ _GAUGES: Final[_Names] = {
         "held_bytes",
         "Bytes of durable messages that wait for room in the store",
     ),
-    "neighbours": ("neighbours", "Neighbours that are linked"),
     "subscriptions": (
         "subscriptions",
         "Subscriptions and patterns of the clients that are connected",
@@ -277,6 +276,10 @@ def core_measures(snapshot: Snapshot) -> Iterator[Measure]:
     text = "Live messages that waited for clients and were dropped, by the bound that was reached"
     for bound, count in snapshot.overflows.items():
         yield Measure("waiting_dropped", "counter", text, {"bound": bound}, count)
+    yield Measure("neighbours", "gauge", "Neighbours that are linked", {}, snapshot.neighbours)
+    text = "Neighbours that are linked, by what they are to this broker"
+    for role, count in snapshot.roles.items():
+        yield Measure("neighbours_by_role", "gauge", text, {"role": role}, count)
     text = "Live messages that the routing policy dropped"
     for reason, count in snapshot.misrouted.items():
         yield Measure("misrouted", "counter", text, {"reason": reason}, count)
@@ -337,7 +340,7 @@ assert set(_LIVE) == set(LiveCounters.__struct_fields__)
 assert set(_DURABLE) == set(DurableCounters.__struct_fields__)
 assert set(_QUEUES) == set(QueueGauges.__struct_fields__)
 # Every field of a snapshot has one too; `connections` of the host tells what `links` does.
-_LABELLED = ("queues", "streams", "overflows", "misrouted")
+_LABELLED = ("queues", "streams", "overflows", "roles", "misrouted")
 _GROUPS = {"memory": MemoryGauges, "store": StoreGauges, "table": TableGauges}
 assert {"live", "durable", "links", *_LABELLED, *_GAUGES} == {
     *(set(Snapshot.__struct_fields__) - _GROUPS.keys()),

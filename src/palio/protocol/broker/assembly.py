@@ -138,7 +138,7 @@ class Parts:
                 self.neighbours.links.waiting_bytes,
                 self.data_path.held.bytes,
             ),
-            neighbours=len(self.neighbours.links),
+            roles=self.neighbours.links.roles,
             subscriptions=len(list(self.subscriptions)),
             topology_version=self.view.database.version,
             store=StoreGauges(stored.publishers, stored.messages, stored.bytes),

@@ -34,6 +34,7 @@ from palio.protocol.interfaces import NextHop, RemoteBroker
 from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.policies.policy import Hops, RoutingPolicy
 from palio.protocol.policies.unicast import Unicast
+from palio.protocol.wire.codes import NeighbourRole
 from palio.protocol.wire.control import Explain, ExplainHop, Hop, HopExplained
 from palio.protocol.wire.handshake import own_name
 from palio.protocol.wire.parts import ITEM_BYTES, cut, explained_parts, text_bytes
@@ -53,6 +54,8 @@ REASON_WIDTH = 400
 """Characters of a reason."""
 SENDS_BYTES_MAX = 256 << 10
 """Bytes of the next brokers that a hop names."""
+FROM_BELOW = "it is the master, which gets all messages from below"
+"""Why a master gets a message."""
 ATTRIBUTES_BYTES_MAX = 256 << 10
 """Of a message that is explained."""
 
@@ -146,11 +149,16 @@ class Explaining:
             job = BackgroundJob(lambda: _reasons(named, message, asked.subscription))
             yield job
             delivers = job.result()
-        sends = tuple((name, self._policy.reason) for name, _ in hops)
+        sends = tuple((name, self._reason(name)) for name, _ in hops)
         self._send(HopExplained(asked.id, asked.asker, Hop(me, asked.came_from, delivers, sends)))
         for name, route in hops:
             on = msgspec.structs.replace(asked, came_from=me, route=msgspec.Raw(route))
             self._neighbours.say(name, on)
+
+    def _reason(self, name: str) -> str:
+        """Why a next hop gets the message."""
+        is_above = self._neighbours.role(name) is NeighbourRole.MASTER
+        return FROM_BELOW if is_above else self._policy.reason
 
     def _next_hops(self, asked: ExplainHop, message: Message) -> Hops:
         found = self._table.interfaces_of(message)

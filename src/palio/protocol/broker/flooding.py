@@ -25,8 +25,10 @@ from palio.protocol.broker.state_sender import StateSender, state_frame
 from palio.protocol.policies.broker_record import Parsed, invalid_predicate, parse_all
 from palio.protocol.policies.link_state import Heard, LinkStateDatabase, texts_of
 from palio.protocol.policies.state_parts import StateAssembly, is_large
+from palio.protocol.wire.codes import NeighbourRole
 from palio.protocol.wire.control import Digest, LinkState, LinkStates, Missing
 from palio.protocol.wire.frames import BrokenFrame
+from palio.protocol.wire.handshake import RolesDiffer
 from palio.protocol.wire.parts import digest_parts, missing_parts
 
 DIGEST_MAX = 1 << 20
@@ -83,12 +85,29 @@ class Flooding:
         self._incoming[link.neighbour] = _Incoming(link)
         for part in digest_parts(self._database.digest()):
             self._output.say(link.number, part)
-        self._database.set_links(self._neighbours.weights)
+        self._set_links()
 
     def leave(self, neighbour: str) -> None:
         """The link to a neighbour is down."""
         self._drop(neighbour)
-        self._database.set_links(self._neighbours.weights)
+        self._set_links()
+
+    def _set_links(self) -> None:
+        self._database.set_links(self._neighbours.weights, self._neighbours.master)
+
+    def check_masters(self, neighbour: str, role: NeighbourRole) -> None:
+        """Raise RolesDiffer if masters would form a cycle with a new neighbour of this role."""
+        if role is NeighbourRole.PEER:
+            return
+        pair = (self._database.me, neighbour)
+        below, above = pair if role is NeighbourRole.MASTER else pair[::-1]
+        cycle = [above, *self._database.masters_of(above)]
+        if below in cycle:
+            names = " -> ".join([below, *cycle[: cycle.index(below) + 1]])
+            raise RolesDiffer(
+                f"masters form a cycle, {names}, each the slave of the next: change role in "
+                f"[neighbours] of one of these pairs, for example of {below!r} and {above!r} to peer"
+            )
 
     def resume(self, neighbour: str) -> None:
         """The link to a neighbour is not congested any more."""

@@ -43,9 +43,10 @@ class Handshakes:
     def dial(self, link: Link, neighbour: str) -> None:
         """This broker has dialled a neighbour."""
         link.dialled = neighbour
-        secret = self._settings.neighbours[neighbour].secret
-        nonce = self._random(NONCE_BYTES)
-        link.handshake, hello = dial(self._settings.name, neighbour, secret, nonce)
+        known, nonce = self._settings.neighbours[neighbour], self._random(NONCE_BYTES)
+        link.handshake, hello = dial(
+            self._settings.name, neighbour, known.secret, nonce, known.role
+        )
         self._output.say(link.number, hello)
 
     def hear(self, link: Link, message: ControlMessage, now_us: int) -> None:
@@ -60,8 +61,8 @@ class Handshakes:
             self._welcome(link)
         elif isinstance(message, Hello) and link.handshake is None:
             secrets = {name: n.secret for name, n in settings.neighbours.items()}
-            nonce = self._random(NONCE_BYTES)
-            link.handshake, welcome = answer(settings.name, message, secrets, nonce, credit)
+            nonce, role = self._random(NONCE_BYTES), settings.role_of(message.name)
+            link.handshake, welcome = answer(settings.name, message, secrets, nonce, credit, role)
             self._output.say(link.number, welcome)
         elif isinstance(message, Welcome) and isinstance(link.handshake, Dialling):
             self._output.say(link.number, link.handshake.welcome(message, credit))

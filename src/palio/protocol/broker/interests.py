@@ -30,6 +30,7 @@ from palio.protocol.interfaces import (
     Watcher,
 )
 from palio.protocol.policies.policy import RoutingPolicy
+from palio.protocol.wire.codes import NeighbourRole
 from palio.routing.interest_table import InterestTable
 from palio.routing.packets import (
     Advertise,
@@ -235,10 +236,10 @@ class Interests:
         self._port.take(self._policy.on_topology(net))
         self.remote.reroute()
 
-    def neighbour(self, name: str, is_up: bool) -> None:
-        """The link to a neighbour is up or down."""
+    def neighbour(self, name: str, role: NeighbourRole | None) -> None:
+        """A neighbour of this role is linked; None: no longer."""
         self._flush()
-        self._port.take(self._policy.on_neighbour(name, is_up))
+        self._port.take(self._policy.on_neighbour(name, role))
 
     def packet(self, name: str, packet: Packet) -> None:
         """Process a packet from the router of a neighbour."""

@@ -54,19 +54,20 @@ class NeighbourMessages:
         self._flooding.restore()
 
     def join(self, link: Link, name: str, now_us: int) -> None:
-        """A neighbour has authenticated itself."""
-        is_there = name in self.links
+        """A neighbour has authenticated itself. Raises RolesDiffer if it closes a cycle of masters."""
+        is_there, role = name in self.links, self.links.role(name)
+        self._flooding.check_masters(name, role)
         if self.links.join(link, name, now_us):
             if is_there:
-                self._interests.neighbour(name, False)
+                self._interests.neighbour(name, None)
             self._flooding.greet(link)
-            self._interests.neighbour(name, True)
+            self._interests.neighbour(name, role)
 
     def leave(self, link: Link) -> None:
         if self.links.leave(link):
             self._packets.pop(link.number, None)
             self._flooding.leave(link.neighbour)
-            self._interests.neighbour(link.neighbour, False)
+            self._interests.neighbour(link.neighbour, None)
 
     def congest(self, link: Link, is_congested: bool) -> None:
         """The host has too many unsent bytes for a neighbour, or no longer."""

@@ -17,6 +17,7 @@ from palio.protocol.broker.effects import Output
 from palio.protocol.broker.links import Link, Links
 from palio.protocol.broker.settings import Settings
 from palio.protocol.wire.batch import MessageBatch
+from palio.protocol.wire.codes import NeighbourRole
 from palio.protocol.wire.control import CloseCode, ControlMessage, Credit
 from palio.protocol.wire.encode import EncodedFrames
 
@@ -67,6 +68,21 @@ class NeighbourLinks:
     def weights(self) -> dict[str, float]:
         """The linked neighbours, with the weights of their links."""
         return {name: self._settings.neighbours[name].weight for name in self._links}
+
+    @property
+    def master(self) -> str:
+        """The linked master of this broker in a hierarchy; empty: there is none."""
+        return next((n for n in self._links if self.role(n) is NeighbourRole.MASTER), "")
+
+    @property
+    def roles(self) -> dict[str, int]:
+        """How many linked neighbours there are of each role."""
+        found = [self.role(name) for name in self._links]
+        return {role.value: found.count(role) for role in NeighbourRole}
+
+    def role(self, name: str) -> NeighbourRole:
+        """What a neighbour is to this broker."""
+        return self._settings.role_of(name)
 
     @property
     def waiting_bytes(self) -> int:

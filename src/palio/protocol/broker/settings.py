@@ -12,6 +12,7 @@ from palio.protocol.durability.queues import Full
 from palio.protocol.policies.broker_record import WEIGHT_MAX, WEIGHT_MIN
 from palio.protocol.policies.registry import POLICIES
 from palio.protocol.policies.subscription_forwarding import FORWARDING
+from palio.protocol.wire.codes import NeighbourRole
 from palio.protocol.wire.frames import Limits
 from palio.protocol.wire.parts import text_bytes
 
@@ -26,9 +27,11 @@ class Neighbour(msgspec.Struct, frozen=True):
     secret: bytes
     weight: float = 1.0
     """The cost of the link: WEIGHT_MIN to WEIGHT_MAX."""
+    role: NeighbourRole = NeighbourRole.PEER
+    """What it is to this broker; other roles than that of a peer need subscription forwarding."""
 
     def __repr__(self) -> str:
-        return f"Neighbour(weight={self.weight:g})"
+        return f"Neighbour(weight={self.weight:g}, role={self.role})"
 
 
 class SubscriptionBounds(msgspec.Struct, frozen=True):
@@ -126,6 +129,7 @@ class Settings(msgspec.Struct, frozen=True):
             raise PalioError(f"advertisements go with routing {FORWARDING!r}, not {self.routing!r}")
         if self.name in self.neighbours:
             raise PalioError(f"broker {self.name!r} is its own neighbour; take it out")
+        self._check_roles()
         for name, neighbour in self.neighbours.items():
             if not WEIGHT_MIN <= neighbour.weight <= WEIGHT_MAX:
                 raise PalioError(
@@ -135,4 +139,33 @@ class Settings(msgspec.Struct, frozen=True):
         if self.link_credit < 1:
             raise PalioError(
                 f"link_credit is {self.link_credit}; a link needs credit for 1 message"
+            )
+
+    def role_of(self, neighbour: str) -> NeighbourRole:
+        """What a neighbour is to this broker."""
+        known = self.neighbours.get(neighbour)
+        return NeighbourRole.PEER if known is None else known.role
+
+    def _check_roles(self) -> None:
+        """Raise if this broker cannot have neighbours of these roles."""
+        by_role: dict[NeighbourRole, list[str]] = {role: [] for role in NeighbourRole}
+        for name, neighbour in self.neighbours.items():
+            by_role[neighbour.role].append(name)
+        masters, peers = by_role[NeighbourRole.MASTER], by_role[NeighbourRole.PEER]
+        for role in (NeighbourRole.MASTER, NeighbourRole.SLAVE):
+            if by_role[role] and self.routing != FORWARDING:
+                raise PalioError(
+                    f"[neighbours.{by_role[role][0]}] role = {role.value!r} goes with routing "
+                    f"{FORWARDING!r}, not {self.routing!r}: change the routing of all brokers, or leave out role"
+                )
+        if len(masters) > 1:
+            raise PalioError(
+                f"broker {self.name!r} has {len(masters)} masters, {' and '.join(masters)}; a broker has "
+                "one: change role in [neighbours] of the others"
+            )
+        if masters and peers and self.advertisements:
+            raise PalioError(
+                f"broker {self.name!r} has the master {masters[0]!r} and the peer {peers[0]!r}, to which "
+                "nobody advertises what is published above: leave out advertisements at all brokers, or "
+                "make all other neighbours slaves"
             )

@@ -127,8 +127,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     clients: int = 0
     strangers: int = 0
     """Connections from others whose handshake is not complete."""
-    neighbours: int = 0
-    """Neighbours that are linked now."""
+    roles: dict[str, int] = {}
+    """How many neighbours of each role are linked now."""
     subscriptions: int = 0
     """Subscriptions and patterns of the clients that are connected."""
     topology_version: int = 0
@@ -143,3 +143,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     misrouted: dict[str, int] = {}
     """Live messages that the routing policy dropped, by the reason."""
     table: TableGauges = TableGauges()
+
+    @property
+    def neighbours(self) -> int:
+        """Neighbours that are linked now."""
+        return sum(self.roles.values())

@@ -55,14 +55,15 @@ class BrokerRecord:
     """The record of one broker. The link-state database owns it and changes it."""
 
     __slots__ = (
-        "durable", "epoch", "filters", "heard_us", "links", "memory", "number", "parsed", "status",
-        "text_bytes", "wanted",
+        "durable", "epoch", "filters", "heard_us", "links", "master", "memory", "number", "parsed",
+        "status", "text_bytes", "wanted",
     )  # fmt: skip
 
     def __init__(self, epoch: str, number: int, status: RecordStatus) -> None:
         self.epoch, self.number, self.status = epoch, number, status
         self.heard_us = 0
         self.links: dict[str, float] = {}
+        self.master = ""  # among the links
         self.wanted: dict[str, tuple[Filter, ...]] = {}  # predicate text -> its filters
         self.filters: dict[Filter, int] = {}  # filter -> number of texts that contain it
         self.text_bytes = 0
@@ -74,7 +75,7 @@ class BrokerRecord:
     def copy(self) -> BrokerRecord:
         """Another record with the same content."""
         made = BrokerRecord(self.epoch, self.number, self.status)
-        made.heard_us, made.links = self.heard_us, self.links
+        made.heard_us, made.links, made.master = self.heard_us, self.links, self.master
         made.wanted, made.filters = self.wanted.copy(), self.filters.copy()
         made.durable, made.parsed = self.durable.copy(), self.parsed.copy()
         made.text_bytes, made.memory = self.text_bytes, self.memory
@@ -145,12 +146,14 @@ class BrokerRecord:
             durable=dict(self.durable),
             is_faded=self.status is not RecordStatus.LIVE,
             memory=self.memory,
+            master=self.master,
         )
 
     def age(self) -> dict[Filter, bool]:
         """Keep the durable subscriptions alone. Returns the filters that are gone."""
         gone = dict.fromkeys(self.filters, False)
-        self.status, self.links, self.memory = RecordStatus.AGED, {}, None
+        self.status, self.links, self.master = RecordStatus.AGED, {}, ""
+        self.memory = None
         self.wanted, self.filters, self.text_bytes = {}, {}, 0
         return gone
 

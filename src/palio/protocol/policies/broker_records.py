@@ -69,6 +69,17 @@ class BrokerRecords:
         """All other brokers in the topology."""
         return self._map.reachable_brokers()
 
+    def masters_of(self, broker: str) -> list[str]:
+        """The master of a broker, the master of that one, and so on, over links that both ends report."""
+        found: list[str] = []
+        while (record := self._records.get(broker)) is not None and record.master not in found:
+            above = self._records.get(record.master)
+            if above is None or broker not in above.links:
+                break
+            found.append(record.master)
+            broker = record.master
+        return found
+
     def wanted(self, broker: str) -> Predicate:
         """What live subscriptions at a broker want; nothing if it is not known."""
         record = self._records.get(broker)
@@ -98,7 +109,7 @@ class BrokerRecords:
             Place(
                 broker,
                 tuple(sorted(record.links.items())),
-                *(len(record.wanted), len(record.durable), self.reachable(broker)),
+                *(len(record.wanted), len(record.durable), self.reachable(broker), record.master),
             )
             for broker, record in sorted(self._records.items())
         )
@@ -106,4 +117,6 @@ class BrokerRecords:
 
 def only_durable(state: LinkState) -> LinkState:
     """Its durable subscriptions alone."""
-    return msgspec.structs.replace(state, links=(), wanted=(), is_faded=True, memory=None)
+    return msgspec.structs.replace(
+        state, links=(), master="", wanted=(), is_faded=True, memory=None
+    )

@@ -97,9 +97,9 @@ class LinkStateDatabase(BrokerRecords):
 
     # ---- the state of this broker
 
-    def set_links(self, links: Mapping[str, float]) -> None:
-        """Set the neighbours, with the weights of the links to them."""
-        if self.own.set_links(links):
+    def set_links(self, links: Mapping[str, float], master: str = "") -> None:
+        """Set the neighbours, with the weights of the links to them, and which of them is the master."""
+        if self.own.set_links(links, master):
             self._on_links_changed()
 
     def want(

@@ -48,17 +48,17 @@ class OwnState:
         self.memory_now: Callable[[], RoutingMemory | None] = lambda: None
         """What this broker holds to route messages, now."""
 
-    def set_links(self, links: Mapping[str, float]) -> bool:
-        """Replace the links; returns whether they differ from those before."""
+    def set_links(self, links: Mapping[str, float], master: str = "") -> bool:
+        """Replace the links, and the master among them; returns whether they differ from before."""
         for neighbour, weight in links.items():
             if neighbour == self._me or not WEIGHT_MIN <= weight <= WEIGHT_MAX:
                 raise InvalidTopology(
                     f"a link from {self._me!r} to {neighbour!r} of weight {weight!r}; a link must "
                     f"lead to another broker and weigh {WEIGHT_MIN} to {WEIGHT_MAX:,.0f}"
                 )
-        if self.record.links == links:
+        if (self.record.links, self.record.master) == (links, master):
             return False
-        self.record.links = dict(links)
+        self.record.links, self.record.master = dict(links), master
         self._has_new_links = True
         self.due_us = 0
         return True
@@ -130,6 +130,7 @@ class OwnState:
             durable={name: one for name, one in durable.items() if one is not None},
             undurable=tuple(name for name, one in durable.items() if one is None),
             memory=record.memory,
+            master=record.master,
         )
 
     def outnumber(self, state: LinkState) -> None:

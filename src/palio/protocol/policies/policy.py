@@ -26,6 +26,7 @@ from typing import Annotated, ClassVar, Protocol, TypeAlias
 import msgspec
 
 from palio.model.predicate import Filter
+from palio.protocol.wire.codes import NeighbourRole
 from palio.protocol.wire.frames import BrokenFrame
 from palio.routing.packets import Packet, Send
 from palio.routing.router import Router
@@ -57,8 +58,8 @@ class RoutingPolicy(Protocol):
         routers."""
         ...
 
-    def on_neighbour(self, name: str, is_up: bool) -> list[Send]:
-        """A neighbour is linked, or no longer; returns what is sent to routers."""
+    def on_neighbour(self, name: str, role: NeighbourRole | None) -> list[Send]:
+        """A neighbour of this role is linked; None: no longer. Returns what is sent to routers."""
         ...
 
     def on_packet(self, name: str, packet: Packet) -> list[Send]:

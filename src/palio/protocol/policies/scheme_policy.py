@@ -13,6 +13,7 @@ from palio.errors import RoutingError
 from palio.model.predicate import Filter
 from palio.protocol.interfaces import Network
 from palio.protocol.policies.policy import DROPS
+from palio.protocol.wire.codes import NeighbourRole
 from palio.routing.packets import Joined, Packet, Role, Send
 from palio.routing.router import Router
 from palio.routing.schemes.hops import unicast_hops
@@ -39,7 +40,7 @@ class SchemePolicy:
         self._hop_of = {} if net is None else unicast_hops(net, self._me)
         return []
 
-    def on_neighbour(self, name: str, is_up: bool) -> list[Send]:
+    def on_neighbour(self, name: str, role: NeighbourRole | None) -> list[Send]:
         return []
 
     def on_packet(self, name: str, packet: Packet) -> list[Send]:

@@ -54,7 +54,7 @@ class StateChange:
         self.removed, self.added = record.update_durable(state, self.parsed)
         self.filters = record.update_wanted(removed, added)
         links = dict(state.links)
-        self.has_new_links = links != record.links
-        record.links = links
+        self.has_new_links = (links, state.master) != (record.links, record.master)
+        record.links, record.master = links, state.master
         record.epoch, record.number, record.status = state.epoch, state.number, self._status
         record.heard_us, record.memory = self._now_us, state.memory

@@ -4,6 +4,9 @@ Each neighbour is a peer of the router, and the interest table has its subscript
 the trees of their origins (routing/overlay.py). A message follows the tree of its source, to those
 children that it matches. So every topology will do; a broker stores what its neighbours have
 forwarded, reduced by covering, and not the filters of all brokers.
+
+A neighbour may also be the master of this broker, or its slave (routing/hierarchy.py). Trees, headers and
+the lookup are the same: in the interest table the master wants everything.
 """
 
 from __future__ import annotations
@@ -13,12 +16,18 @@ from typing import ClassVar
 from palio.model.predicate import Filter
 from palio.protocol.interfaces import RemoteBroker
 from palio.protocol.policies.source_trees import SourceTrees
+from palio.protocol.wire.codes import NeighbourRole
 from palio.routing.packets import Joined, Left, Packet, Received, Role, Send, TopologyChanged
 from palio.routing.router import Router
 from palio.routing.schemes.hops import NeighbourHops
 from palio.routing.topology import Topology
 
 FORWARDING = "forwarding"
+_ROLES = {
+    NeighbourRole.PEER: Role.NEIGHBOUR,
+    NeighbourRole.MASTER: Role.MASTER,
+    NeighbourRole.SLAVE: Role.SLAVE,
+}
 
 
 class SubscriptionForwardingPolicy(SourceTrees):
@@ -35,10 +44,10 @@ class SubscriptionForwardingPolicy(SourceTrees):
         self.follow(net)
         return self._router.step(TopologyChanged(net))
 
-    def on_neighbour(self, name: str, is_up: bool) -> list[Send]:
+    def on_neighbour(self, name: str, role: NeighbourRole | None) -> list[Send]:
         peer = RemoteBroker(name)
-        if is_up:
-            return self._router.step(Joined(peer, Role.NEIGHBOUR))
+        if role is not None:
+            return self._router.step(Joined(peer, _ROLES[role]))
         return self._router.step(Left(peer)) if peer in self._router.peers else []
 
     def on_packet(self, name: str, packet: Packet) -> list[Send]:

@@ -25,6 +25,8 @@ class CloseCode(StrEnum):
     """Nobody knows who it is, or it may not connect any more."""
     VERSION = "version"
     """It speaks another version of the protocol."""
+    ROLES = "roles"
+    """Two brokers do not agree who is master and who is slave."""
     REPLACED = "replaced"
     """The same client or broker has another connection."""
     SILENT = "silent"
@@ -60,7 +62,7 @@ class CloseCode(StrEnum):
         return self not in _FOR_GOOD
 
 
-_FOR_GOOD = frozenset({CloseCode.PROTOCOL, CloseCode.DENIED, CloseCode.VERSION})
+_FOR_GOOD = frozenset({CloseCode.PROTOCOL, CloseCode.DENIED, CloseCode.VERSION, CloseCode.ROLES})
 
 
 class EndCode(StrEnum):
@@ -110,6 +112,29 @@ class HelloRole(StrEnum):
 
     CLIENT = "client"
     BROKER = "broker"
+
+
+class NeighbourRole(StrEnum):
+    """What a neighbour is to a broker, with subscription forwarding."""
+
+    PEER = "peer"
+    """Both forward subscriptions to each other."""
+    MASTER = "master"
+    """The broker above in a hierarchy."""
+    SLAVE = "slave"
+    """A broker below in a hierarchy."""
+
+    @property
+    def other_way(self) -> NeighbourRole:
+        """What the broker is to its neighbour."""
+        return _OTHER_WAY[self]
+
+
+_OTHER_WAY = {
+    NeighbourRole.PEER: NeighbourRole.PEER,
+    NeighbourRole.MASTER: NeighbourRole.SLAVE,
+    NeighbourRole.SLAVE: NeighbourRole.MASTER,
+}
 
 
 class Full(StrEnum):

@@ -28,7 +28,7 @@ from typing import TypeAlias
 import msgspec
 
 from palio.protocol.wire.codes import CloseCode as CloseCode
-from palio.protocol.wire.codes import EndCode, RefusalCode
+from palio.protocol.wire.codes import EndCode, NeighbourRole, RefusalCode
 from palio.protocol.wire.queue_control import ForgetDurable, QueueAnswer, QueueRequest
 from palio.protocol.wire.routing_memory import RoutingMemory
 from palio.protocol.wire.structs import ControlStruct as _Control
@@ -99,6 +99,8 @@ class Welcome(_Control, frozen=True, tag="Welcome"):
     credit: Number = 0
     """Of a broker: how many messages it takes over this link before it grants more; 0: as many as
     the other end would."""
+    neighbour_role: str = NeighbourRole.PEER
+    """Of a broker: what the other end is to it, a `NeighbourRole`."""
 
 
 class Confirm(_Control, frozen=True, tag="Confirm"):
@@ -106,7 +108,8 @@ class Confirm(_Control, frozen=True, tag="Confirm"):
 
     proof: bytes
     credit: Number = 0
-    """As in Welcome."""
+    neighbour_role: str = NeighbourRole.PEER
+    """Both as in Welcome."""
 
 
 # ---- requests of clients
@@ -287,6 +290,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     durable: Number
     reachable: bool
     memory: RoutingMemory | None = None
+    master: str = ""
 
 
 class Shown(_Control, frozen=True, tag="Shown"):
@@ -328,6 +332,8 @@ class LinkState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     more: bool = False
     memory: RoutingMemory | None = None
     """When it was sent. A new value alone is no reason to send a state."""
+    master: str = ""
+    """Of the broker, among the links; empty: none. Always whole, in all parts."""
 
 
 class Digest(_Control, frozen=True, tag="Digest"):

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from palio.errors import InvalidValue, PalioError
-from palio.protocol.wire.codes import CloseCode, HelloRole, parse_role
+from palio.protocol.wire.codes import CloseCode, HelloRole, NeighbourRole, parse_role
 from palio.protocol.wire.control import VERSION, Confirm, Hello, Welcome
 
 NAME_MAX = 200
@@ -50,6 +50,12 @@ class Impostor(Unwelcome):
     """The other end did not prove that it is the expected broker."""
 
     code = CloseCode.DENIED
+
+
+class RolesDiffer(Unwelcome):
+    """Two brokers do not agree who is master and who is slave, or would form a cycle of masters."""
+
+    code = CloseCode.ROLES
 
 
 class TooManyConnections(Unwelcome):
@@ -128,10 +134,12 @@ class Dialling:
     other: str
     nonce: bytes
     secret: bytes = field(repr=False)
+    role: NeighbourRole = NeighbourRole.PEER
+    """What the other end is to this one."""
 
     def welcome(self, welcome: Welcome, credit: int = 0) -> Confirm:
-        """Check the proof of the other end and return ours. Raises Impostor. `credit`: how many
-        messages this end takes over the link."""
+        """Check the proof and the role of the other end, and return ours. Raises Impostor or
+        RolesDiffer. `credit`: how many messages this end takes over the link."""
         _check_version(f"the broker at {self.other!r}", welcome.version)
         if welcome.broker != self.other:
             raise Impostor(
@@ -144,36 +152,55 @@ class Dialling:
         nonces = (self.nonce, welcome.nonce)
         proof = _proof(self.secret, b"listener", self.other, self.me, nonces)
         _check_proof(self.other, proof, welcome.proof)
-        return Confirm(_proof(self.secret, b"dialler", self.me, self.other, nonces), credit)
+        _check_role(self.me, self.other, self.role, welcome.neighbour_role)
+        mine = _proof(self.secret, b"dialler", self.me, self.other, nonces)
+        return Confirm(mine, credit, self.role)
 
 
 @dataclass(frozen=True, slots=True)
 class Answering:
     """A broker that has answered Hello and waits for the other's proof."""
 
+    me: str
     other: str
     proof: bytes = field(repr=False)
+    role: NeighbourRole = NeighbourRole.PEER
+    """What the other end is to this one."""
 
     def confirm(self, confirm: Confirm) -> None:
-        """Raise Impostor unless `other` has proved its name."""
+        """Raise Impostor unless `other` has proved its name, RolesDiffer if it has another role."""
         _check_proof(self.other, self.proof, confirm.proof)
+        _check_role(self.me, self.other, self.role, confirm.neighbour_role)
 
 
-def dial(me: str, other: str, secret: bytes, nonce: bytes) -> tuple[Dialling, Hello]:
-    """Begin as the broker that dials. `nonce`: 32 bytes that were never used before."""
+def dial(
+    me: str,
+    other: str,
+    secret: bytes,
+    nonce: bytes,
+    role: NeighbourRole = NeighbourRole.PEER,
+) -> tuple[Dialling, Hello]:
+    """Begin as the broker that dials. `nonce`: 32 bytes that were never used before; `role`: what the
+    other end is to this one."""
     check_name("this broker", me)
     check_name("the neighbour", other)
     if me == other:
         raise Impostor(f"{me!r} is this broker's own name: it does not dial itself")
     _check_nonce(me, nonce)
-    return Dialling(me, other, nonce, secret), Hello(VERSION, HelloRole.BROKER, me, nonce=nonce)
+    hello = Hello(VERSION, HelloRole.BROKER, me, nonce=nonce)
+    return Dialling(me, other, nonce, secret, role), hello
 
 
 def answer(
-    me: str, hello: Hello, secrets: Mapping[str, bytes], nonce: bytes, credit: int = 0
+    me: str,
+    hello: Hello,
+    secrets: Mapping[str, bytes],
+    nonce: bytes,
+    credit: int = 0,
+    role: NeighbourRole = NeighbourRole.PEER,
 ) -> tuple[Answering, Welcome]:
     """Begin as the broker that was dialled. `secrets`: of each neighbour, by its name; `credit`: how
-    many messages are taken over the link."""
+    many messages are taken over the link; `role`: what the other end is to this one."""
     _check_version("the broker that dials", hello.version)
     other = hello.name
     if other == me:
@@ -189,8 +216,8 @@ def answer(
     nonces = (hello.nonce, nonce)
     mine = _proof(secret, b"listener", me, other, nonces)
     theirs = _proof(secret, b"dialler", other, me, nonces)
-    welcome = Welcome(VERSION, me, nonce=nonce, proof=mine, credit=credit)
-    return Answering(other, theirs), welcome
+    welcome = Welcome(VERSION, me, nonce=nonce, proof=mine, credit=credit, neighbour_role=role)
+    return Answering(me, other, theirs, role), welcome
 
 
 def _proof(
@@ -206,6 +233,16 @@ def _check_proof(name: str, expected: bytes, proof: bytes) -> None:
         raise Impostor(
             f"whoever says to be {name!r} does not prove it: the secret of this pair must be the "
             "same in both brokers' configuration"
+        )
+
+
+def _check_role(me: str, other: str, role: NeighbourRole, told: str) -> None:
+    """`role`: what the other is to this broker; `told`: what this broker is to the other."""
+    if told != role.other_way:
+        raise RolesDiffer(
+            f"broker {me!r} has {other!r} as its {role}, and {other!r} has {me!r} as its "
+            f"{_short(told)}: set role in [neighbours] of both brokers, to peer, or to master at the "
+            "one below and slave at the one above"
         )
 
 

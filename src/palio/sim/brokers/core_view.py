@@ -10,12 +10,14 @@ from collections.abc import Iterator
 
 import msgspec
 
+from palio.model.predicate import Filter
 from palio.protocol.broker.broker import Broker
 from palio.protocol.broker.durable_names import DurableName
 from palio.protocol.client.events import Arrival
 from palio.protocol.interfaces import Network, RemoteBroker
 from palio.protocol.policies.subscription_forwarding import FORWARDING
 from palio.protocol.wire.publishers import publisher_key, split_key
+from palio.routing.hierarchy import EVERYTHING
 
 IDENTITY = "anybody"
 """Every simulated client has this identity,"""
@@ -120,7 +122,7 @@ def leftover_counts(core: Broker, links: int, durable: int) -> Iterator[tuple[st
     yield "subscriptions of clients", snapshot.subscriptions, 0
     yield "live subscriptions", len(parts.local), 0
     yield "peers of the router", set(parts.port.router.peers), peers
-    yield "filters in the router", len(parts.port.router.subscriptions), 0
+    yield "filters in the router", list(parts.port.router.subscriptions), _wanted_above(core)
     yield "advertisements in the router", len(parts.port.router.advertisements), 0
     yield "durable subscriptions of all", sum(1 for _ in parts.view.database.durables()), durable
     yield "messages that came in", len(data_path._arrived), 0
@@ -138,6 +140,21 @@ def leftover_counts(core: Broker, links: int, durable: int) -> Iterator[tuple[st
     yield "subscriptions that wait for their end", len(home._leaving), 0
     yield "consumers", statistics.consumers, 0
     yield "commits under way", statistics.commits, 0
+
+
+def _wanted_above(core: Broker) -> list[Filter]:
+    """What a broker holds when no client subscribes: a master wants everything of its slaves, and that
+    is known to all brokers whose path to somebody goes up there."""
+    database = core.parts.view.database
+    net, master_of = database.topology(), {one.broker: one.master for one in database.places()}
+    for node in () if net is None else net.nodes:
+        assert net is not None
+        tree, at = net.tree(database.me), node
+        while (before := tree.parent(at)) is not None:
+            if master_of[before] == at:
+                return [EVERYTHING]
+            at = before
+    return []
 
 
 def _waiting_for_neighbours(core: Broker) -> int:

@@ -32,6 +32,8 @@ from palio.sim.kernel.plans import NetworkVerb
 from palio.sim.kernel.process import CrashMode
 
 TOPOLOGIES = ("ring", "random", "tree")
+HIERARCHY = "hierarchy"
+"""A tree in which every broker but the first has a master; with forwarding only."""
 FAULTS = ("crash", "cut", "silence", "partition", "freeze")
 ANY = "any"
 CLIENTS_MAX = 10
@@ -63,18 +65,22 @@ class BrokerSettings(msgspec.Struct, frozen=True):
         if not 0 <= self.operations <= 100_000:
             raise PalioError(f"a plan has 0 to 100,000 operations, not {self.operations}")
         for word, value, known in (
-            ("topology", self.topology, (ANY, *TOPOLOGIES)),
+            ("topology", self.topology, (ANY, *TOPOLOGIES, HIERARCHY)),
             ("routing", self.routing, (ANY, *ROUTINGS)),
             *(("fault", fault, FAULTS) for fault in self.faults),
         ):
             if value not in known:
                 raise PalioError(f"there is no {word} {value!r}; there are {', '.join(known)}")
+        if self.topology == HIERARCHY and self.routing not in (ANY, FORWARDING):
+            raise PalioError(f"a hierarchy goes with routing {FORWARDING}, not {self.routing}")
 
 
 def draw(settings: BrokerSettings, seed: int) -> BrokerPlan:
     """The plan of a seed."""
     random = Random(f"brokers {seed}")
     routing = random.choice(ROUTINGS) if settings.routing == ANY else settings.routing
+    if settings.topology == HIERARCHY:
+        routing = FORWARDING
     topology = random.choice(TOPOLOGIES) if settings.topology == ANY else settings.topology
     count = random.randint(min(3, settings.brokers), settings.brokers)
     brokers = tuple(
@@ -99,6 +105,7 @@ def draw(settings: BrokerSettings, seed: int) -> BrokerPlan:
         ),
         bounds=_bounds(random, is_tight),
     )
+    plan = msgspec.structs.replace(plan, masters=_masters(settings.topology, plan))
     drawing = _BrokerDrawing(settings, plan, random)
     return checked(msgspec.structs.replace(plan, operations=drawing.operations()))
 
@@ -123,7 +130,7 @@ def _links(topology: str, names: tuple[str, ...], random: Random) -> tuple[Plann
         pairs.update((names[random.randrange(i)], names[i]) for i in range(1, len(names)))
     if topology == "ring" and len(names) > 2:
         pairs.add((names[0], names[-1]))
-    if topology != "tree" and len(names) > 1:
+    if topology not in ("tree", HIERARCHY) and len(names) > 1:
         for _ in range(random.randint(0, len(names) // 2)):
             i, j = sorted(random.sample(range(len(names)), 2))
             pairs.add((names[i], names[j]))
@@ -133,6 +140,28 @@ def _links(topology: str, names: tuple[str, ...], random: Random) -> tuple[Plann
         weight = float(random.choice((1, 1, 2, 5)))
         links.append(PlannedLink(first, second, weight, random.random() < 0.2))
     return tuple(links)
+
+
+def _masters(topology: str, plan: BrokerPlan) -> tuple[tuple[str, str], ...]:
+    """Masters of some brokers: none, of a few, or of all but the first, in the order of their names.
+    With advertisements only of those that have no other neighbour: a slave has no peers then."""
+    random = Random(f"masters {plan.seed}")
+    share = 1.0 if topology == HIERARCHY else random.choice((0.0, 0.0, 0.4, 1.0))
+    if plan.routing != FORWARDING:
+        return ()
+    masters: list[tuple[str, str]] = []
+    ordered = sorted(plan.brokers, key=lambda name: (len(name), name))
+    for place, name in enumerate(ordered):
+        beside = [other for other in ordered if _is_linked(plan, name, other)]
+        above = [other for other in beside if other in ordered[:place]]
+        is_free = topology == HIERARCHY or not plan.advertisements or len(beside) == 1
+        if above and is_free and random.random() < share:
+            masters.append((name, random.choice(above)))
+    return tuple(masters)
+
+
+def _is_linked(plan: BrokerPlan, a: str, b: str) -> bool:
+    return any({link.first, link.second} == {a, b} for link in plan.links)
 
 
 class _BrokerDrawing:

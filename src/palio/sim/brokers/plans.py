@@ -4,6 +4,7 @@
     routing PSF                        or forwarding, iPS, PIF, DRP
     advertisements                     with forwarding: clients advertise all that they publish
     links a-b b=c*2.5                  the first dials; with `=` both do; a weight after `*`
+    masters b<a c<a                    with forwarding: a is the master of b and c
     clients ann@a bob@b/50000          home; the longest that it takes with a message, in us
     limits waiting_max=3 full=drop     of brokers; what is not named has its default
     bounds queue=2 backlog=10          of durable messages, likewise
@@ -37,6 +38,8 @@ from palio.model.language import parse
 from palio.model.message import Message
 from palio.protocol.broker.settings import ROUTINGS
 from palio.protocol.durability.bounds import Bounds
+from palio.protocol.policies.subscription_forwarding import FORWARDING
+from palio.protocol.wire.codes import NeighbourRole
 from palio.sim.kernel.plans import (
     NetworkVerb,
     Operation,
@@ -155,6 +158,8 @@ class BrokerPlan(SimulationPlan, frozen=True, kw_only=True):
     """A network of brokers and all that happens to it."""
 
     links: tuple[PlannedLink, ...] = ()
+    masters: tuple[tuple[str, str], ...] = ()
+    """Slaves, each with its master."""
     clients: tuple[ClientSpec, ...]
     operations: tuple[BrokerOperation, ...] = ()
     routing: str = "PSF"
@@ -167,10 +172,18 @@ class BrokerPlan(SimulationPlan, frozen=True, kw_only=True):
         linked = [name for link in self.links for name in (link.first, link.second)]
         return tuple(sorted({*linked, *(client.home for client in self.clients)}))
 
+    def role(self, name: str, neighbour: str) -> NeighbourRole:
+        """What a neighbour is to a broker."""
+        if (name, neighbour) in self.masters:
+            return NeighbourRole.MASTER
+        return NeighbourRole.SLAVE if (neighbour, name) in self.masters else NeighbourRole.PEER
+
     def __str__(self) -> str:
         lines = [f"seed {self.seed}", f"routing {self.routing}"]
         lines += ["advertisements"] * self.advertisements
         lines += [" ".join(["links", *map(str, self.links)])] * bool(self.links)
+        below = [f"{slave}<{master}" for slave, master in self.masters]
+        lines += [" ".join(["masters", *below])] * bool(below)
         lines.append(" ".join(["clients", *map(str, self.clients)]))
         lines += struct_line("limits", self.limits, BrokerLimits())
         lines += struct_line("bounds", self.bounds, BOUNDS)
@@ -199,6 +212,7 @@ def checked(plan: BrokerPlan) -> BrokerPlan:
         raise PalioError("a link has two brokers, and two brokers have at most one link")
     if not is_connected(plan):
         raise PalioError("the links do not connect all brokers: no islands")
+    check_masters(plan)
     pairs |= {frozenset(pair) for pair in home_of.items()}
     for operation in plan.operations:
         if operation.client and operation.client not in home_of:
@@ -209,6 +223,22 @@ def checked(plan: BrokerPlan) -> BrokerPlan:
         if len(operation.places) == 2 and frozenset(operation.places) not in pairs:
             raise PalioError(f"there is no link between these places: {operation}")
     return plan
+
+
+def check_masters(plan: BrokerPlan) -> None:
+    """Raise if masters are no neighbours, several of one broker, or form a cycle."""
+    above = dict(plan.masters)
+    if above and plan.routing != FORWARDING:
+        raise PalioError(f"masters go with routing {FORWARDING}, not with routing {plan.routing}")
+    pairs = {frozenset((link.first, link.second)) for link in plan.links}
+    if len(above) < len(plan.masters) or any(frozenset(p) not in pairs for p in plan.masters):
+        raise PalioError("a broker has one master, which is its neighbour: masters BELOW<MASTER")
+    for name in above:
+        seen = [name]
+        while (master := above.get(seen[-1])) is not None:
+            if master in seen:
+                raise PalioError(f"masters form a cycle: {' < '.join([*seen, master])}")
+            seen.append(master)
 
 
 def is_connected(plan: BrokerPlan) -> bool:
@@ -235,6 +265,8 @@ def _setting(line: str) -> dict[str, Any]:
         return {word: values[0]}
     if word == "links":
         return {word: tuple(map(_link, values))}
+    if word == "masters":
+        return {word: tuple(pair_of(value, "<") for value in values)}
     if word == "clients":
         return {word: tuple(map(_client, values))}
     if word == "limits":
@@ -245,7 +277,7 @@ def _setting(line: str) -> dict[str, Any]:
         return {word: msgspec.structs.replace(BOUNDS, **{n: getattr(changed, n) for n in names})}
     raise PalioError(
         f"a setting is one of seed N, routing {'|'.join(ROUTINGS)}, advertisements, links A-B ..., "
-        "clients NAME@BROKER ..., limits NAME=VALUE ..., bounds NAME=N ..."
+        "masters BELOW<MASTER ..., clients NAME@BROKER ..., limits NAME=VALUE ..., bounds NAME=N ..."
     )
 
 

@@ -65,7 +65,7 @@ def without_a_broker(plan: BrokerPlan) -> Iterator[BrokerPlan]:
         if name not in busy:
             links = tuple(one for one in plan.links if name not in (one.first, one.second))
             operations = tuple(one for one in plan.operations if name not in one.places)
-            fewer = replace(plan, links=links, operations=operations)
+            fewer = _with_links(replace(plan, operations=operations), links)
             yield _connected(plan, fewer, {name})
 
 
@@ -73,13 +73,28 @@ def with_plain_links(plan: BrokerPlan) -> Iterator[BrokerPlan]:
     """Without one link that is not needed; then all links alike."""
     used = {frozenset(one.places) for one in plan.operations if len(one.places) == 2}
     for link in plan.links:
-        fewer = replace(plan, links=tuple(one for one in plan.links if one is not link))
+        fewer = _with_links(plan, tuple(one for one in plan.links if one is not link))
         is_used = frozenset((link.first, link.second)) in used
         if not is_used and fewer.brokers == plan.brokers and is_connected(fewer):
             yield fewer
     plain = tuple(PlannedLink(link.first, link.second) for link in plan.links)
     if plain != plan.links:
         yield replace(plan, links=plain)
+
+
+def without_masters(plan: BrokerPlan) -> Iterator[BrokerPlan]:
+    """All neighbours are peers; then without one of the masters, unless slaves must have no peers."""
+    if plan.masters:
+        yield replace(plan, masters=())
+    for pair in () if plan.advertisements else plan.masters:
+        yield replace(plan, masters=tuple(one for one in plan.masters if one != pair))
+
+
+def _with_links(plan: BrokerPlan, links: tuple[PlannedLink, ...]) -> BrokerPlan:
+    """The plan with fewer links, and the masters that are still linked."""
+    ends = {frozenset((link.first, link.second)) for link in links}
+    masters = tuple(pair for pair in plan.masters if frozenset(pair) in ends)
+    return replace(plan, links=links, masters=masters)
 
 
 def _connected(before: BrokerPlan, plan: BrokerPlan, gone: set[str]) -> BrokerPlan:
@@ -97,5 +112,6 @@ REDUCTIONS = (
     with_plain_messages,
     without_idle_clients,
     without_a_broker,
+    without_masters,
     with_plain_links,
 )

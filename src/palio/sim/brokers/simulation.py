@@ -95,7 +95,8 @@ class BrokerSimulation(Simulation[BrokerOperation, BrokerTotals]):
         for link in plan.links:
             if name in (link.first, link.second):
                 other = link.second if name == link.first else link.first
-                neighbours[other] = Neighbour(_secret(name, other), link.weight)
+                role = plan.role(name, other)
+                neighbours[other] = Neighbour(_secret(name, other), link.weight, role)
                 if name == link.first or link.both_dial:
                     dials.append(other)
         settings = Settings(
