@@ -88,6 +88,9 @@ simulate: $(STAMP) ## Simulate 4,400 seeds of brokers and routers with all fault
 	@$(BIN)/palio sim --seeds 300 --brief --no-compare --topology line
 	@$(BIN)/palio sim --seeds 300 --brief --no-compare --topology star --advertisements
 	@$(BIN)/palio sim --seeds 300 --brief --no-compare --topology hierarchy
+	@$(BIN)/palio sim --seeds 100 --brief --routers 9 --topology ring
+	@$(BIN)/palio sim --seeds 100 --brief --routers 9 --topology random --advertisements
+	@$(BIN)/palio sim --seeds 100 --brief --routers 6 --topology mesh
 	@$(BIN)/palio sim --seeds 150 --brief --no-compare --patterns
 	@$(BIN)/palio sim --seeds 150 --brief --patterns --faults none
 

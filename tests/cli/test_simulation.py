@@ -77,7 +77,7 @@ def test_a_scenario_of_the_tests_runs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--topology", "ring"], "no topology 'ring'; there are tree, line, star, hierarchy"),
+        (["--topology", "cube"], "no topology 'cube'; there are tree, line, star, hierarchy, ring"),
         (["--faults", "fire"], "no fault 'fire'; there are crash, partition"),
         (["--routing", "magic"], "no routing 'magic'; there are covering"),
         (["--routers", "0"], "1 to 1,000 routers"),

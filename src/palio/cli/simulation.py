@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @app.command()
 def sim(
     routers: Annotated[int, typer.Option(help="How many routers.")] = 20,
-    topology: Annotated[str, typer.Option(help="tree, line, star or hierarchy.")] = "tree",
+    topology: Annotated[
+        str, typer.Option(help="tree, line, star, hierarchy; ring, mesh or random.")
+    ] = "tree",
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 100,
     first: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     seed: Annotated[int | None, typer.Option(min=0, help="This seed only.")] = None,

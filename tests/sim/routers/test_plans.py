@@ -51,7 +51,7 @@ def test_an_empty_scenario_has_no_router() -> None:
     [
         ({"routers": 0}, "1 to 1,000 routers"),
         ({"operations": -1}, "operations, not -1"),
-        ({"topology": "ring"}, "no topology 'ring'; there are tree"),
+        ({"topology": "cube"}, "no topology 'cube'; there are tree"),
         ({"routing": "magic"}, "no routing 'magic'"),
         ({"faults": ("fire",)}, "no fault 'fire'"),
     ],

@@ -30,25 +30,36 @@ with a subscription that came into force at s. The path is c = r0, r1, ..., rk =
   m_(i+1) has arrived.
 
 Restarts do not unsettle for good: the next session begins with restatements, and s0 moves there.
+
+On a graph the path is that of p's tree, and nothing is due unless all routers had agreed on the topology
+before t and it stays until the message has passed (`palio.sim.routers.topology_watch`); s0 is not before
+they agreed. A second copy is a violation under the same conditions, and the order is not checked: a message may
+overtake another on a new path.
 """
 
 from __future__ import annotations
 
 from palio.model.predicate import Filter
 from palio.routing.packets import Publish
+from palio.routing.topology import Topology
 from palio.sim.kernel.verdicts import Violation
 from palio.sim.routers.link_history import LinkHistory, LinkSession
+from palio.sim.routers.packet_text import described
 from palio.sim.routers.plans import RouterPlan
 from palio.sim.routers.subscription_history import Declaration, SubscriptionHistory
+from palio.sim.routers.topology_watch import TopologyWatch
 
 
 class PublicationRecord:
     """A publication, when and where, and who got it."""
 
-    __slots__ = ("instant", "publication", "receivers", "router")
+    __slots__ = ("instant", "net", "publication", "receivers", "router")
 
-    def __init__(self, publication: Publish, router: str, instant: int) -> None:
+    def __init__(
+        self, publication: Publish, router: str, instant: int, net: Topology | None
+    ) -> None:
         self.publication = publication
+        self.net = net  # on a graph: what all routers agreed on
         self.router = router
         self.instant = instant
         self.receivers: set[str] = set()
@@ -58,8 +69,14 @@ class DeliveryChecker:
     """Every publication, every delivery."""
 
     def __init__(
-        self, plan: RouterPlan, histories: dict[str, SubscriptionHistory], history: LinkHistory
+        self,
+        plan: RouterPlan,
+        histories: dict[str, SubscriptionHistory],
+        history: LinkHistory,
+        watch: TopologyWatch | None = None,
     ) -> None:
+        """`watch`: of a graph."""
+        self._watch = watch
         self._router_of = dict(plan.clients)
         self._by_advertisement = plan.advertisements and not plan.hierarchy
         self._histories = histories
@@ -69,7 +86,8 @@ class DeliveryChecker:
         self._last: dict[tuple[str, str], int] = {}
 
     def published(self, publication: Publish, router: str, instant: int) -> None:
-        record = PublicationRecord(publication, router, instant)
+        net = None if self._watch is None else self._watch.agreed(router)
+        record = PublicationRecord(publication, router, instant, net)
         self._published[publication.publisher, publication.number] = record
         self._unchecked.append(record)
 
@@ -84,9 +102,16 @@ class DeliveryChecker:
         ):
             raise Violation("uninterested", f"{what} reached {client}, who does not want it")
         before = self._last.get((client, publication.publisher), 0)
-        if before > publication.number:
+        if before > publication.number and self._watch is None:
             raise Violation("order", f"{what} reached {client} after number {before}")
         self._last[client, publication.publisher] = publication.number
+
+    def repeated(self, client: str, publication: Publish, instant: int) -> None:
+        """On a graph a copy came that the client has already."""
+        record = self._published[publication.publisher, publication.number]
+        assert self._watch is not None
+        if record.net is not None and self._watch.is_calm(record.instant, instant):
+            raise Violation("twice", f"{described(publication)} reached {client} again, in calm")
 
     def check_lost(self) -> int:
         """The network is quiet: whatever was due has arrived. How many deliveries were due."""
@@ -111,14 +136,18 @@ class DeliveryChecker:
         return due
 
     def _is_due(self, record: PublicationRecord, home: str, declared: Declaration[Filter]) -> bool:
-        path = self._history.path(home, record.router)
-        sessions = self._history.sessions(path, record.instant)
-        if sessions is None:
+        path = self._path(record, home)
+        sessions = None if path is None else self._history.sessions(path, record.instant)
+        if path is None or sessions is None:
             return False
         passed = _message_passed(path, sessions, record.instant)
         if passed is None or passed >= declared.recalled:
             return False
         begin = max((session.start for session in sessions), default=0)
+        if self._watch is not None and len(path) > 1:
+            begin = max(begin, self._watch.since(record.instant))
+            if not self._watch.is_calm(record.instant, passed):
+                return False
         if not self._by_advertisement:
             known: list[int] | None = [0] * len(path)
             return _is_settled(path, sessions, max(declared.applied, begin), known, record.instant)
@@ -132,6 +161,17 @@ class DeliveryChecker:
             if _is_settled(path, sessions, max(declared.applied, begin), known, record.instant):
                 return True
         return False
+
+    def _path(self, record: PublicationRecord, home: str) -> list[str] | None:
+        """From a client's router to the publisher's; None: nobody can tell."""
+        if self._watch is None or home == record.router:
+            return self._history.path(home, record.router)
+        if record.net is None or home not in record.net:
+            return None
+        tree, path = record.net.tree(record.router), [home]
+        while (before := tree.parent(path[-1])) is not None:
+            path.append(before)
+        return path
 
 
 def _message_passed(path: list[str], sessions: list[LinkSession], instant: int) -> int | None:

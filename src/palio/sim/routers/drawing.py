@@ -10,7 +10,7 @@ published that must arrive wherever they are wanted. Plans with patterns are dra
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
+from itertools import combinations, pairwise
 from random import Random
 
 import msgspec
@@ -28,6 +28,10 @@ from palio.sim.routers.pattern_drawing import HOP_US, PatternDrawing
 from palio.sim.routers.plans import RouterOperation, RouterPlan, RouterVerb, checked
 
 TOPOLOGIES = ("tree", "line", "star", "hierarchy")
+GRAPHS = ("ring", "mesh", "random")
+"""With cycles."""
+MESH_MAX = 8
+"""Routers of a mesh: all with all."""
 FAULTS = ("crash", "partition", "loss", "reorder", "duplicate")
 STEPS = (0, 5, 10, 15)
 WORDS = ("a", "ab", "abc", "b", "ba")
@@ -55,12 +59,16 @@ class RouterSettings(msgspec.Struct, frozen=True):
         if not 0 <= self.operations <= 1_000_000:
             raise PalioError(f"a plan has 0 to 1,000,000 operations, not {self.operations}")
         for word, value, known in (
-            ("topology", self.topology, TOPOLOGIES),
+            ("topology", self.topology, (*TOPOLOGIES, *GRAPHS)),
             ("routing", self.routing, ROUTINGS),
             *(("fault", fault, FAULTS) for fault in self.faults),
         ):
             if value not in known:
                 raise PalioError(f"there is no {word} {value!r}; there are {', '.join(known)}")
+        if self.topology in GRAPHS and (self.patterns or self.routing != "covering"):
+            raise PalioError(f"a {self.topology} goes with routing covering, without patterns")
+        if self.topology == "mesh" and self.routers > MESH_MAX:
+            raise PalioError(f"a mesh has at most {MESH_MAX} routers, not {self.routers}")
         if self.patterns and self.routing != "covering":
             raise PalioError(f"only routing covering knows patterns, not routing {self.routing}")
 
@@ -78,6 +86,7 @@ def draw(settings: RouterSettings, seed: int) -> RouterPlan:
         routing=settings.routing,
         advertisements=settings.advertisements,
         hierarchy=settings.topology == "hierarchy",
+        graph=settings.topology in GRAPHS,
         datagrams=DatagramFaults(
             loss=random.uniform(0, 0.25) if "loss" in settings.faults else 0.0,
             duplicate=random.uniform(0, 0.2) if "duplicate" in settings.faults else 0.0,
@@ -108,7 +117,16 @@ def _links(topology: str, names: list[str], random: Random) -> tuple[tuple[str, 
         return tuple(pairwise(names))
     if topology == "star":
         return tuple((names[0], name) for name in names[1:])
-    return tuple((names[random.randrange(i)], names[i]) for i in range(1, len(names)))
+    if topology == "mesh":
+        return tuple(combinations(names, 2))
+    if topology == "ring" and len(names) > 2:
+        return (*pairwise(names), (names[0], names[-1]))
+    tree = tuple((names[random.randrange(i)], names[i]) for i in range(1, len(names)))
+    if topology == "random" and len(names) > 2:
+        more = (random.sample(range(len(names)), 2) for _ in range(random.randint(1, len(names))))
+        pairs = ((names[min(pair)], names[max(pair)]) for pair in more)
+        return tuple(dict.fromkeys((*tree, *pairs)))
+    return tree
 
 
 class _RouterDrawing:

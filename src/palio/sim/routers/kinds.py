@@ -46,14 +46,20 @@ def router_maker(
     routing: str,
     patterns: PatternSettings | None = None,
     clock: Callable[[], int] | None = None,
+    *,
+    is_graph: bool = False,
 ) -> MakeRouter:
-    """The constructor of a kind of routers; only those by covering know patterns."""
+    """The constructor of a kind of routers; only those by covering know patterns, and graphs."""
     if routing == "plain":
         return lambda name, advertisements: PlainRouter(name, advertisements=advertisements)
     if routing == "flooding":
         return lambda name, advertisements: FloodingRouter(name, advertisements=advertisements)
     if routing == "covering":
         return lambda name, advertisements: Router(
-            name, advertisements=advertisements, patterns=patterns, clock=clock
+            name,
+            advertisements=advertisements,
+            patterns=patterns,
+            graph=(lambda node: node) if is_graph else None,
+            clock=clock,
         )
     raise PalioError(f"there is no routing {routing!r}; there are {', '.join(ROUTINGS)}")

@@ -108,7 +108,7 @@ class LinkHistory:
 
 
 def paths(plan: RouterPlan) -> dict[str, dict[str, list[str]]]:
-    """The one path between any two routers of a tree."""
+    """The one path between any two routers of a tree; on a graph, one of the shortest."""
     neighbours: dict[str, list[str]] = {router: [] for router in plan.routers}
     for a, b in plan.links:
         neighbours[a].append(b)

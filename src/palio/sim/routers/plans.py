@@ -4,6 +4,7 @@
     routing covering                   or plain, flooding
     advertisements                     subscriptions follow advertisements
     hierarchy                          the first router of a link is the master of the second
+    graph                              the links may form cycles; routers follow the trees of origins
     links 1-2 1-3
     datagrams loss=0.1 duplicate=0.05  what is not named has its default
     limits window=8 outbox=32          of the links, likewise
@@ -87,7 +88,7 @@ class RouterOperation(Operation, frozen=True):
 
 
 class RouterPlan(SimulationPlan, frozen=True, kw_only=True):
-    """A tree of routers and all that happens to it."""
+    """A tree or graph of routers and all that happens to it."""
 
     links: tuple[tuple[str, str], ...]
     clients: tuple[tuple[str, str], ...]
@@ -96,6 +97,7 @@ class RouterPlan(SimulationPlan, frozen=True, kw_only=True):
     routing: str = "covering"
     advertisements: bool = False
     hierarchy: bool = False
+    graph: bool = False
     datagrams: DatagramFaults = DatagramFaults()
     limits: LinkLimits = LinkLimits()
     patterns: PatternSettings = PatternSettings()
@@ -108,6 +110,7 @@ class RouterPlan(SimulationPlan, frozen=True, kw_only=True):
     def __str__(self) -> str:
         lines = [f"seed {self.seed}", f"routing {self.routing}"]
         lines += ["advertisements"] * self.advertisements + ["hierarchy"] * self.hierarchy
+        lines += ["graph"] * self.graph
         lines.append(" ".join(["links", *(f"{a}-{b}" for a, b in self.links)]))
         lines += struct_line("datagrams", self.datagrams, DatagramFaults())
         lines += struct_line("limits", self.limits, LinkLimits())
@@ -133,13 +136,21 @@ def checked(plan: RouterPlan) -> RouterPlan:
         raise PalioError("clients and routers need names of their own, each named once")
     if not routers:
         raise PalioError("a network has at least one router: links 1-2, or clients a@1")
-    if len(plan.links) != len(routers) - 1 or len(_reached(plan)) != len(routers):
-        raise PalioError("the links do not connect all routers in a tree: no cycles, no islands")
+    if len({frozenset(link) for link in plan.links}) < len(plan.links):
+        raise PalioError("two routers have at most one link")
+    is_tree = len(plan.links) == len(routers) - 1
+    if not (is_tree or plan.graph) or len(reached(plan)) != len(routers):
+        shape = "" if plan.graph else " in a tree: no cycles,"
+        raise PalioError(f"the links do not connect all routers{shape or ':'} no islands")
+    if plan.graph and (plan.hierarchy or plan.routing != "covering"):
+        raise PalioError("a graph has routing covering, and no hierarchy")
     if plan.hierarchy and len({below for _, below in plan.links}) < len(plan.links):
         raise PalioError("in a hierarchy a router has one master: links MASTER-BELOW")
     watched = [(o.client, o.argument.id) for o in plan.operations if isinstance(o.argument, Watch)]
     if len(set(watched)) < len(watched):
         raise PalioError("a client uses the number of a watch once: watch 1 ..., then watch 2 ...")
+    if watched and plan.graph:
+        raise PalioError("clients watch patterns on trees only, not on a graph")
     if watched and plan.routing != "covering":
         raise PalioError(f"only routing covering knows patterns, not routing {plan.routing}")
     neighbours = {frozenset(link) for link in plan.links}
@@ -153,16 +164,17 @@ def checked(plan: RouterPlan) -> RouterPlan:
     return plan
 
 
-def _reached(plan: RouterPlan) -> set[str]:
-    reached = {plan.routers[0]}
+def reached(plan: RouterPlan) -> set[str]:
+    """The routers that a path leads to from the first."""
+    found = {plan.routers[0]}
     for _ in plan.links:
-        reached |= {name for link in plan.links if not reached.isdisjoint(link) for name in link}
-    return reached
+        found |= {name for link in plan.links if not found.isdisjoint(link) for name in link}
+    return found
 
 
 def _setting(line: str) -> dict[str, Any]:
     word, *values = line.split()
-    if word in ("advertisements", "hierarchy") and not values:
+    if word in ("advertisements", "hierarchy", "graph") and not values:
         return {word: True}
     if word == "seed" and len(values) == 1:
         return {word: int(values[0])}
@@ -175,7 +187,7 @@ def _setting(line: str) -> dict[str, Any]:
     if word in STRUCTS:
         return {word: read_struct(word, values, STRUCTS[word])}
     raise PalioError(
-        f"a setting is one of seed N, routing {'|'.join(ROUTINGS)}, advertisements, hierarchy, "
+        f"a setting is one of seed N, routing {'|'.join(ROUTINGS)}, advertisements, hierarchy, graph, "
         "links A-B ..., datagrams NAME=SHARE ..., limits NAME=N ..., patterns NAME=N ..., "
         "clients NAME@ROUTER ..."
     )

@@ -6,6 +6,10 @@ restart replays the disk to a new router and greets the neighbours, which restat
 repeat requests that were not acknowledged.
 
     request ──▶ disk.put ──(SYNC_US)──▶ disk.end ──▶ router.step ──▶ acknowledged
+
+On a graph, neighbours leave when their session ends, and copies of a message may come over several links
+while routers follow different trees. So a router sends a message to each neighbour once, and its clients drop
+what they have got.
 """
 
 from __future__ import annotations
@@ -14,8 +18,19 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from palio.routing.packets import Event, Joined, Packet, Publish, Received, Role, Tick
+from palio.routing.packets import (
+    Event,
+    Joined,
+    Left,
+    Packet,
+    Publish,
+    Received,
+    Role,
+    Tick,
+    TopologyChanged,
+)
 from palio.routing.patterns.packets import Assembled
+from palio.routing.topology import Topology
 from palio.sim.kernel.datagrams import DatagramNetwork
 from palio.sim.kernel.disk import SimulatedDisk
 from palio.sim.kernel.process import CrashMode, SimulatedProcess
@@ -42,6 +57,7 @@ class RouterObserver(Protocol):
     def sent(self, router: str, peer: str, packet: Packet) -> None: ...
     def arrived(self, router: str, peer: str, packet: Packet) -> None: ...
     def delivered(self, client: str, publication: Publish) -> None: ...
+    def repeated(self, client: str, publication: Publish) -> None: ...
     def assembled(self, client: str, packet: Assembled) -> None: ...
 
 
@@ -67,8 +83,14 @@ class RouterProcess(SimulatedProcess):
         limits: LinkLimits,
         make_router: Callable[[], AnyRouter],
         observer: RouterObserver,
+        is_graph: bool = False,
     ) -> None:
         super().__init__(name, network)
+        self._is_graph = is_graph
+        self._sent: set[tuple[str, str, int]] = set()  # neighbour, publisher, number
+        self._gone: list[str] = []  # neighbours whose session has ended, and that are to leave
+        self._depth = 0  # of steps: sending may end a session
+        self._got: set[tuple[str, str, int]] = set()  # the same of clients, which do not crash
         self._roles = roles
         self._clients = dict.fromkeys(clients)
         self._network = network
@@ -116,6 +138,8 @@ class RouterProcess(SimulatedProcess):
             self._incarnation = max(self._incarnation, link.mine)
             self._observer.closed(self.place, peer)
         self._links.clear()
+        self._sent.clear()
+        self._gone.clear()
         self._alarms.clear()
         self._tick_us = None
         self._disk.crash()
@@ -125,6 +149,11 @@ class RouterProcess(SimulatedProcess):
         self._requests.append(request)
         if self.is_up:
             self._write(request)
+
+    def learn(self, net: Topology | None) -> None:
+        """The links of the graph are others; a router that is down learns it when it is back."""
+        if self.is_up:
+            self._step(TopologyChanged(net))
 
     def publish(self, client: str, publication: Publish) -> None:
         """A client publishes; the router is up."""
@@ -155,6 +184,17 @@ class RouterProcess(SimulatedProcess):
         request.acknowledge()
 
     def _step(self, event: Event) -> None:
+        self._depth += 1
+        self._step_once(event)
+        self._depth -= 1
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Neighbours leave after the step in which their session ended: what it says comes first."""
+        while self._gone and not self._depth:
+            self._step(Left(self._gone.pop(0)))
+
+    def _step_once(self, event: Event) -> None:
         assert self.router is not None
         for send in self.router.step(event):
             peer, packet = send.peer, send.packet
@@ -163,15 +203,27 @@ class RouterProcess(SimulatedProcess):
                     self._observer.assembled(peer, packet)
                     continue
                 assert isinstance(packet, Publish), f"router {self.place} sends {packet} to {peer}"
-                self._observer.delivered(peer, packet)
+                if self._is_repeated(self._got, peer, packet):
+                    self._observer.repeated(peer, packet)
+                else:
+                    self._observer.delivered(peer, packet)
                 continue
             link = self._links[peer]
-            if link.is_open:
+            if link.is_open and not self._is_repeated(self._sent, peer, packet):
                 effects = link.send(packet, self._clock.now_us)
                 if link.is_open:
                     self._observer.sent(self.place, peer, packet)
                 self._act(peer, effects)
         self._set_tick()
+
+    def _is_repeated(self, seen: set[tuple[str, str, int]], peer: str, packet: Packet) -> bool:
+        """On a graph: whether a peer was sent this message before. Notes that it is now."""
+        if not self._is_graph or not isinstance(packet, Publish):
+            return False
+        key = (peer, packet.publisher, packet.number)
+        is_known = key in seen
+        seen.add(key)
+        return is_known
 
     def _set_tick(self) -> None:
         """Tell the router the time when it waits for it."""
@@ -191,10 +243,13 @@ class RouterProcess(SimulatedProcess):
             if isinstance(effect, Transmit):
                 self._network.send(self.place, peer, effect.frame)
             elif isinstance(effect, PacketDelivered):
+                if self._is_graph and not self._links[peer].is_open:
+                    continue  # an answer to the packet before ended the session
                 self._observer.arrived(self.place, peer, effect.packet)
                 self._step(Received(peer, effect.packet))
             elif isinstance(effect, SessionOpened):
                 link = self._links[peer]
+                self._let_go()
                 pair = (link.mine, link.theirs)
                 self._observer.opened(
                     self.place, peer, pair if self.place < peer else (pair[1], pair[0])
@@ -202,6 +257,9 @@ class RouterProcess(SimulatedProcess):
                 self._step(Joined(peer, self._roles[peer]))
             elif isinstance(effect, SessionClosed):
                 self._observer.closed(self.place, peer)
+                if self._is_graph:
+                    self._gone.append(peer)
+        self._let_go()
         self._set_alarm(peer)
 
     def _set_alarm(self, peer: str) -> None:

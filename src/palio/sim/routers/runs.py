@@ -83,7 +83,7 @@ def judge(settings: RouterSettings, seed: int, *, compare: bool = False) -> Rout
     patterns, without delegation."""
     plan = draw(settings, seed)
     verdict = run(plan)
-    if not compare or plan.routing != "covering":
+    if not compare or plan.routing != "covering" or plan.graph:
         return RouterOutcome(verdict)
     if settings.patterns:
         if not settings.delegation:

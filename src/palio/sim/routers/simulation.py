@@ -11,6 +11,7 @@ from palio.model.advertisement import Advertisement
 from palio.model.message import Message
 from palio.model.predicate import Filter
 from palio.routing.dump import pattern_lines
+from palio.routing.hierarchy import EVERYTHING
 from palio.routing.packets import (
     Advertise,
     Packet,
@@ -23,12 +24,14 @@ from palio.routing.packets import (
 )
 from palio.routing.patterns.packets import Assembled, Sieved, Unwatch, Watch
 from palio.routing.router import Router
+from palio.routing.topology import Topology
 from palio.sim.kernel.clock import START_US
 from palio.sim.kernel.datagrams import DatagramNetwork
 from palio.sim.kernel.plans import NetworkVerb
 from palio.sim.kernel.simulation import Simulation
 from palio.sim.kernel.verdicts import RunTotals, RunVerdict, Violation
 from palio.sim.routers.delivery_check import DeliveryChecker
+from palio.sim.routers.fresh_routers import graph_difference
 from palio.sim.routers.kinds import MakeRouter, router_maker
 from palio.sim.routers.link_history import LinkHistory
 from palio.sim.routers.links import LinkFrame
@@ -38,6 +41,7 @@ from palio.sim.routers.plans import RouterOperation, RouterPlan, RouterVerb
 from palio.sim.routers.process import ClientRequest, RouterProcess
 from palio.sim.routers.recomputation import Recomputation, named, shown
 from palio.sim.routers.subscription_history import SubscriptionHistory
+from palio.sim.routers.topology_watch import TopologyWatch
 
 QUIET_US_MAX = 60_000_000
 """A healed network must come to rest within this time: links repeat several times a second."""
@@ -82,13 +86,16 @@ class RouterSimulation(Simulation[RouterOperation, RouterTotals]):
         super().__init__(plan, RouterTotals(), trace, START_US)
         self._plan = plan
         self._make_router = make_router or router_maker(
-            plan.routing, plan.patterns, lambda: self._clock.now_us
+            plan.routing, plan.patterns, lambda: self._clock.now_us, is_graph=plan.graph
         )
         self._router_of = dict(plan.clients)
         self._numbers = dict.fromkeys(self._router_of, 0)
         self._histories = {client: SubscriptionHistory() for client in self._router_of}
         self._links = LinkHistory(plan)
-        self._deliveries = DeliveryChecker(plan, self._histories, self._links)
+        random = Random(f"topology {plan.seed}")
+        self._topology = TopologyWatch(plan, self._clock, random, self._tell_topology)
+        watch = self._topology if plan.graph else None
+        self._deliveries = DeliveryChecker(plan, self._histories, self._links, watch)
         self._watches = WatchChecker(plan)
         self._recomputation = Recomputation(plan) if recompute else None
         self._is_changed = True
@@ -106,6 +113,28 @@ class RouterSimulation(Simulation[RouterOperation, RouterTotals]):
                 self._watches.disturbed()
             self._happen(operation)
         self._settle()
+        if self._plan.graph:
+            self._leave()
+
+    def _leave(self) -> None:
+        """All clients take back what they said, and no router may hold anything then. The totals do
+        not count it."""
+        totals, self.totals = self.totals, RouterTotals()
+        for client, said in self._histories.items():
+            self._ask(client, Unsubscribe(EVERYTHING))
+            for offer in said.offers():
+                self._ask(client, Unadvertise(offer))
+        self._is_changed = True
+        self._settle()
+        self.totals = totals
+        for name, process in self.processes.items():
+            assert isinstance(process.router, Router)
+            items = [*process.router.subscriptions, *process.router.advertisements]
+            if items:
+                raise Violation("leftovers", f"router {name} still has {items[0]}")
+
+    def _tell_topology(self, router: str, net: Topology | None) -> None:
+        self.processes[router].learn(net)
 
     def _finish_totals(self) -> None:
         self.totals.frames = self.network.sent
@@ -119,6 +148,7 @@ class RouterSimulation(Simulation[RouterOperation, RouterTotals]):
             limits=self._plan.limits,
             make_router=lambda: self._make_router(name, self._plan.advertisements),
             observer=self,
+            is_graph=self._plan.graph,
         )
 
     def _act(self, operation: RouterOperation) -> None:
@@ -170,10 +200,16 @@ class RouterSimulation(Simulation[RouterOperation, RouterTotals]):
         late = sum(router.late for router in routers if router is not None)
         self.totals.compounds_due += self._watches.check_missed(late)
         if self._is_changed and self._recomputation is not None:  # publications change no table
-            difference = self._recomputation.difference(self.processes, self._histories)
+            difference = self._difference(self._recomputation)
             if difference is not None:
                 raise Violation("state", difference)
             self._is_changed = False
+
+    def _difference(self, recomputation: Recomputation) -> str | None:
+        nodes, histories = self.processes, self._histories
+        if self._plan.graph:
+            return graph_difference(self._plan, nodes, histories, self._topology.topology)
+        return recomputation.difference(nodes, histories)
 
     def _show(self, place: str) -> None:
         """The routing table of a router, filter by filter, as the 2000 paper draws it; then its
@@ -198,11 +234,15 @@ class RouterSimulation(Simulation[RouterOperation, RouterTotals]):
     def opened(self, router: str, peer: str, session: tuple[int, int]) -> None:
         self.totals.sessions += 1
         self._links.opened(router, peer, session, self._clock.instant)
+        if self._plan.graph:
+            self._topology.opened(router, peer, session)
         if self._trace is not None:
             self._note(f"{router} has a session with {peer}")
 
     def closed(self, router: str, peer: str) -> None:
         self._links.closed(router, peer, self._clock.instant)
+        if self._plan.graph:
+            self._topology.closed(router, peer)
         if self._trace is not None:
             self._note(f"{router} has no session with {peer} any more")
 
@@ -233,6 +273,9 @@ class RouterSimulation(Simulation[RouterOperation, RouterTotals]):
         if self._trace is not None:
             self._note(f"{client} gets {described(publication)}")
         self._deliveries.delivered(client, publication)
+
+    def repeated(self, client: str, publication: Publish) -> None:
+        self._deliveries.repeated(client, publication, self._clock.instant)
 
     def assembled(self, client: str, packet: Assembled) -> None:
         self.totals.compounds += 1
