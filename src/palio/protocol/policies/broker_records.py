@@ -109,7 +109,8 @@ class BrokerRecords:
             Place(
                 broker,
                 tuple(sorted(record.links.items())),
-                *(len(record.wanted), len(record.durable), self.reachable(broker), record.master),
+                *(len(record.wanted), len(record.durable), self.reachable(broker)),
+                master=record.master,
             )
             for broker, record in sorted(self._records.items())
         )

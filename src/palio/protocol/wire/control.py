@@ -29,6 +29,11 @@ import msgspec
 
 from palio.protocol.wire.codes import CloseCode as CloseCode
 from palio.protocol.wire.codes import EndCode, NeighbourRole, RefusalCode
+from palio.protocol.wire.link_states import Digest as Digest
+from palio.protocol.wire.link_states import Durable as Durable
+from palio.protocol.wire.link_states import LinkState as LinkState
+from palio.protocol.wire.link_states import LinkStates as LinkStates
+from palio.protocol.wire.link_states import Missing as Missing
 from palio.protocol.wire.queue_control import ForgetDurable, QueueAnswer, QueueRequest
 from palio.protocol.wire.routing_memory import RoutingMemory
 from palio.protocol.wire.structs import ControlStruct as _Control
@@ -300,57 +305,6 @@ class Shown(_Control, frozen=True, tag="Shown"):
 
 
 # ---- between brokers
-
-
-class Durable(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A durable subscription, as all brokers know it."""
-
-    predicate: str
-    since: Number
-    version: Number
-    """Grows when a name is used again."""
-
-
-class LinkState(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a broker says about itself, whole or (`base` > 0) as changes since number `base`."""
-
-    broker: str
-    epoch: str
-    number: Number
-    base: Number
-    links: tuple[tuple[str, float], ...]
-    """Always whole, unless there are parts."""
-    wanted: tuple[str, ...] = ()
-    """Filters of live subscriptions, reduced; only where a routing scheme needs them."""
-    unwanted: tuple[str, ...] = ()
-    durable: dict[str, Durable] = {}
-    undurable: tuple[str, ...] = ()
-    is_faded: bool = False
-    """Only durable subscriptions; links and filters have aged out. Never incremental."""
-    part: Number = 0
-    """The parts of a complete state are numbered."""
-    more: bool = False
-    memory: RoutingMemory | None = None
-    """When it was sent. A new value alone is no reason to send a state."""
-    master: str = ""
-    """Of the broker, among the links; empty: none. Always whole, in all parts."""
-
-
-class Digest(_Control, frozen=True, tag="Digest"):
-    """The known states: broker, epoch and number. The other end answers with newer ones."""
-
-    known: tuple[tuple[str, str, Number], ...]
-    more: bool = False
-
-
-class LinkStates(_Control, frozen=True, tag="LinkStates"):
-    states: tuple[LinkState, ...]
-
-
-class Missing(_Control, frozen=True, tag="Missing"):
-    """Request whole states: changes arrived whose base is missing here."""
-
-    brokers: tuple[str, ...]
 
 
 class RouterPacket(_Control, frozen=True, tag="RouterPacket"):
