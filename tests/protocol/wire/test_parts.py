@@ -239,12 +239,10 @@ def test_answers_in_parts_are_whole_again(hops: Any, silent: Any, places: Any, i
             assert largest < 1000
 
 
-def test_two_pieces_of_one_place_in_one_part_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "PART_BYTES", 300)
-    place = Place("", (("", 1.0), ("", 1.0), ("000\x80\x80\x80\U00010000", 1.0)), 1, 2, True)
-    made = shown_parts(7, [place])
-    assert [len(part.places) for part in made] == [2]
-    assert AnswerParts().whole(made[0]) == Shown(7, (place,))
+def test_two_pieces_of_one_place_in_one_part_are_joined() -> None:
+    some, more = (("a", 1.0), ("b", 2.0)), (("c", 3.0),)
+    pieces = Shown(7, (Place("x", some, 1, 2, True), Place("x", more, 1, 2, True)))
+    assert AnswerParts().whole(pieces) == Shown(7, (Place("x", some + more, 1, 2, True),))
 
 
 @settings(max_examples=60, deadline=None)
