@@ -201,7 +201,7 @@ def test_topology_with_memory(line: Cluster) -> None:
         json.loads(row)
         for row in call("topology", "--memory", "--json", "--url", line.urls[1]).splitlines()
     ]
-    assert {row["memory"]["scheme"] for row in rows} == {"PSF"}
+    assert {row["memory"]["scheme"] for row in rows} == {"iPS"}
 
 
 def test_topology(line: Cluster) -> None:

@@ -220,7 +220,7 @@ def cluster_up(
         str, typer.Option(help="ring, line, star, tree, mesh or hierarchy.")
     ] = "ring",
     chords: Annotated[int, typer.Option(min=0, help="So many more links across it.")] = 0,
-    routing: Annotated[str, typer.Option(help="PSF, iPS, PIF, DRP or forwarding.")] = "PSF",
+    routing: Annotated[str, typer.Option(help="PSF, iPS, PIF, DRP or forwarding.")] = "iPS",
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Of the first broker; 0: free ones.")
     ] = 7400,

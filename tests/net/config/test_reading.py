@@ -256,7 +256,7 @@ MISTAKES = {
     LOCAL + NEIGHBOUR + "weight = 2e6": r"weight: 2000000.0 is not a number from",
     LOCAL + NEIGHBOUR + 'role = "boss"': r"role: 'boss' is not one of peer, master, slave",
     LOCAL + NEIGHBOUR + 'role = "slave"': r"\[neighbours.rome\] role = 'slave' goes with routing 'forwarding'",
-    LOCAL + "advertisements = true": r"advertisements go with routing 'forwarding', not 'PSF'",
+    LOCAL + "advertisements = true": r"advertisements go with routing 'forwarding', not 'iPS'",
     LOCAL + 'routing = "forwarding"\n' + "\n".join(
         NEIGHBOUR.replace("rome", name) + 'role = "master"' for name in ("rome", "bari")
     ): r"broker 'milan' has 2 masters, rome and bari; a broker has one",

@@ -35,7 +35,7 @@ def local_cluster(
     topology: str = "ring",
     *,
     chords: int = 0,
-    routing: str = "PSF",
+    routing: str = "iPS",
     port: int = 0,
     data: str | os.PathLike[str] | None = None,
     tls: bool = False,

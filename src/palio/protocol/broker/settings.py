@@ -90,7 +90,7 @@ class Settings(msgspec.Struct, frozen=True):
     name: str
     access: Access
     neighbours: dict[str, Neighbour] = {}
-    routing: str = "PSF"
+    routing: str = "iPS"
     """The routing policy of live messages: a scheme, or subscription forwarding. All brokers of a
     network use the same one."""
     advertisements: bool = False
