@@ -52,6 +52,11 @@ class Overlay(Protocol):
         """The branches of the same neighbour that reach all routers behind this one, and more."""
         ...
 
+    def moved(self, branch: Branch) -> set[Branch] | None:
+        """The branches whose items go to this one, or to a wider one, and did not before the overlay
+        changed last, or the reverse. None: all items may be concerned."""
+        ...
+
 
 class AcyclicOverlay:
     def branches(self, peer: Peer) -> tuple[Branch, ...]:
@@ -62,6 +67,9 @@ class AcyclicOverlay:
 
     def wider(self, branch: Branch) -> tuple[Branch, ...]:
         return ()
+
+    def moved(self, branch: Branch) -> set[Branch] | None:
+        return set()
 
 
 class OriginPaths(NamedTuple):
@@ -82,6 +90,7 @@ class GraphOverlay:
         self._inbound: dict[Branch, tuple[Branch, ...]] = {}
         self._own: set[Branch] = set()  # those that items of this router go to
         self._wider: dict[Branch, tuple[Branch, ...]] = {}
+        self._moved: dict[Branch, set[Branch]] = {}
 
     def follow(self, paths: Mapping[Node, OriginPaths]) -> None:
         """The trees have changed: `paths` has every reachable origin, and this router."""
@@ -89,6 +98,7 @@ class GraphOverlay:
         for origin, path in paths.items():
             for node, behind in path.behind:
                 origins.setdefault(node, {}).setdefault(behind, []).append(origin)
+        before = self._inbound, self._own, self._wider
         self._branches, self._inbound, self._own, self._wider = {}, {}, set(), {}
         for node, classes in origins.items():
             peer = self._peer_of(node)
@@ -105,6 +115,26 @@ class GraphOverlay:
                 self._wider[branch] = tuple(
                     other for more, other in named.items() if more != mask and more & mask == mask
                 )
+        self._compare(*before)
+
+    def _compare(
+        self,
+        inbound: Mapping[Branch, tuple[Branch, ...]],
+        own: set[Branch],
+        wider: Mapping[Branch, tuple[Branch, ...]],
+    ) -> None:
+        """Note what has moved, in branches that are as wide as before."""
+        changed = {
+            branch: set(came) ^ set(inbound[branch])
+            for branch, came in self._inbound.items()
+            if branch in inbound and (branch in own) == (branch in self._own)
+        }
+        self._moved = {
+            branch: found.union(*(changed[other] for other in wider[branch]))
+            for branch, found in changed.items()
+            if set(self._wider[branch]) == set(wider[branch])
+            and changed.keys() >= set(wider[branch])
+        }
 
     def _name(self, origins: list[Node]) -> Node:
         return self._me if self._me in origins else min(origins)
@@ -120,6 +150,9 @@ class GraphOverlay:
 
     def wider(self, branch: Branch) -> tuple[Branch, ...]:
         return self._wider.get(branch, ())
+
+    def moved(self, branch: Branch) -> set[Branch] | None:
+        return self._moved.get(branch)
 
 
 def message_paths(net: Topology, me: Node) -> dict[Node, OriginPaths]:

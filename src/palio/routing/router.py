@@ -225,11 +225,11 @@ class Router:
         if self._graph is None:
             raise RoutingError(f"router {self.name} is on no graph: its overlay has no topology")
         self._graph.follow(net)
-        self._subscribe_master()
         changed = dict.fromkeys([*self._advertisements.relink(), *self._subscriptions.relink()])
         told = [self._restated(branch) for branch in changed if branch.peer in self._peers]
         # Additions first, so that no message is lost where an item only changes its branch.
         told.sort(key=lambda send: _is_empty(send.packet))
+        self._subscribe_master()
         return told if self._master is None else [*told, *self._settle(self._master)]
 
     def _subscribe_master(self) -> None:

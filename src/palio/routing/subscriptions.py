@@ -24,14 +24,14 @@ not have that path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Generic, TypeVar
 
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Filter
 from palio.routing.announcements import Announcement, BranchChange, announcements
+from palio.routing.branch_link import BranchLink
 from palio.routing.item_order import ItemOrder
 from palio.routing.overlay import AcyclicOverlay, Branch, Overlay
 from palio.routing.packets import Peer
@@ -40,15 +40,6 @@ from palio.routing.poset import Order, Poset
 T = TypeVar("T", Filter, Advertisement)
 
 _NONE: frozenset[Peer] = frozenset()
-
-
-@dataclass(slots=True)
-class _Link(Generic[T]):
-    """A branch that items are forwarded to."""
-
-    met: set[T] | None  # the items that the peer wants, shared by its branches; None: all
-    forwarded: dict[T, None] = field(default_factory=dict)
-    news: dict[T, bool] | None = None  # changes of `forwarded`, for a follower
 
 
 class Subscriptions(Generic[T]):
@@ -69,7 +60,7 @@ class Subscriptions(Generic[T]):
         self._renamed: dict[Branch, dict[T, None]] = {}  # items whose equal is in the poset
         self._subscribers: dict[T, dict[Branch, int]] = {}  # item in the poset -> equal items
         self._met: dict[Peer, set[T] | None] = {}  # of the peers that items are forwarded to
-        self._links: dict[Branch, _Link[T]] = {}
+        self._links: dict[Branch, BranchLink[T]] = {}
         self._touched: dict[T, frozenset[Branch]] = {}  # changed in this step -> eligible, before
         self._news: dict[Peer, dict[T, bool]] = {}  # of this step: added (True), removed
 
@@ -143,11 +134,11 @@ class Subscriptions(Generic[T]):
     def relink(self) -> list[Branch]:
         """The overlay has changed. Returns the branches, new and old, to which other items are forwarded
         than before."""
-        before: dict[Branch, _Link[T]] = self._links
+        before: dict[Branch, BranchLink[T]] = self._links
         self._links = {}
         for peer in self._met:
-            self._link(self._overlay.branches(peer))
-        empty: _Link[T] = _Link(None)
+            self._link(self._overlay.branches(peer), before)
+        empty: BranchLink[T] = BranchLink(None)
         changed: list[Branch] = []
         for branch in dict.fromkeys([*self._links, *before]):
             old, new = before.get(branch, empty), self._links.get(branch, empty)
@@ -155,12 +146,22 @@ class Subscriptions(Generic[T]):
                 changed.append(branch)
         return changed
 
-    def _link(self, branches: Iterable[Branch]) -> None:
+    def _link(
+        self, branches: Iterable[Branch], before: Mapping[Branch, BranchLink[T]] | None = None
+    ) -> None:
+        """Forward to these branches, of which some were linked before the overlay changed."""
         for branch in branches:
-            self._links[branch] = _Link(self._met[branch.peer])
+            self._links[branch] = BranchLink(self._met[branch.peer])
         for branch in branches:
-            link = self._links[branch]
-            for item in self._items:
+            link, old = self._links[branch], before.get(branch) if before else None
+            moved = None if old is None else self._overlay.moved(branch)
+            items: Iterable[T] = self._items
+            if old is not None and moved is not None:  # only some items, and what they cover
+                link.forwarded, link.news = old.forwarded.copy(), old.news
+                some = {item for b in moved for item in self._said.get(b, {}).values()}
+                items = some.union(*(self._items.under(item) for item in some))
+            for item in items:
+                link.forwarded.pop(item, None)
                 if self._is_eligible(item, branch, link) and not self._is_hidden(
                     item, branch, link
                 ):
@@ -325,7 +326,7 @@ class Subscriptions(Generic[T]):
     def _forward(
         self,
         branch: Branch,
-        link: _Link[T],
+        link: BranchLink[T],
         gained: dict[Branch, list[T]],
         lost: dict[Branch, list[T]],
     ) -> list[Announcement[T]]:
@@ -378,14 +379,14 @@ class Subscriptions(Generic[T]):
             if met is not None:
                 met.discard(item)
 
-    def _is_eligible(self, item: T, branch: Branch, link: _Link[T]) -> bool:
+    def _is_eligible(self, item: T, branch: Branch, link: BranchLink[T]) -> bool:
         """The overlay leads there from one that has it, and the peer wants it."""
         heard = self._subscribers[item]
         if not heard or (link.met is not None and item not in link.met):
             return False
         return self._overlay.reaches(heard, branch)
 
-    def _is_hidden(self, item: T, branch: Branch, link: _Link[T]) -> bool:
+    def _is_hidden(self, item: T, branch: Branch, link: BranchLink[T]) -> bool:
         """Does another eligible item cover it, or the same one in a wider branch?"""
         links = {branch: link}
         for wider in self._overlay.wider(branch):
