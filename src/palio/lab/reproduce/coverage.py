@@ -30,6 +30,12 @@ def sizes_run(folder: str | Path, points: Sequence[Point]) -> str:
     return f"{'; '.join(parts)} ({count} points)"
 
 
+def unfinished(folder: str | Path, points: Sequence[Point]) -> str:
+    """How many points are finished, if these are not all; a part of them decides no claim."""
+    done = sum(path_of(folder, point).exists() for point in points)
+    return "" if done == len(points) else f"{done:,} of {len(points):,} points are finished"
+
+
 def _listed(values: list[Plain]) -> str:
     """All values if they are few, else the ends of their range.
 

@@ -17,7 +17,7 @@ from palio.errors import InvalidFile
 from palio.lab.reproduce import drawing, manifest
 from palio.lab.reproduce.catalogue import all_points, experiments
 from palio.lab.reproduce.claims import CLAIMS, Claim, ClaimOutcome, ClaimVerdict, claim, judged
-from palio.lab.reproduce.coverage import sizes_run
+from palio.lab.reproduce.coverage import sizes_run, unfinished
 from palio.lab.reproduce.experiment import Row
 from palio.lab.reproduce.results import stored
 
@@ -49,7 +49,8 @@ def write(folder: Path, to: Path) -> WrittenReport:
             f"{folder} holds no finished point; `palio lab run --all --scale {made.scale:g} "
             f"--out {folder}` makes some"
         )
-    verdicts = [(c, judged(c, results)) for c in CLAIMS]
+    open_points = {id: unfinished(folder, all_points(id, made.scale)) for id in results}
+    verdicts = [(c, judged(c, results, open_points)) for c in CLAIMS]
     to.mkdir(parents=True, exist_ok=True)
     sections = []
     for id, module in experiments().items():
@@ -69,7 +70,8 @@ def verdict_text(folder: Path, id: str) -> str:
     """What the results of a directory say about one claim, with its criterion, in lines."""
     made, asked = manifest.read(folder), claim(id)
     results = {e: stored(folder, e, all_points(e, made.scale)) for e in asked.experiments}
-    verdict = judged(asked, results)
+    open_points = {id: unfinished(folder, all_points(id, made.scale)) for id in results}
+    verdict = judged(asked, results, open_points)
     lines = [
         f"{asked.id} ({asked.place}): {asked.text}",
         f"holds if: {asked.criterion}",

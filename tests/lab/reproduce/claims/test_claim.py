@@ -61,6 +61,14 @@ def test_too_small_is_no_verdict() -> None:
     assert issubclass(TooSmall, PalioError)
 
 
+def test_a_part_of_the_points_decides_nothing() -> None:
+    known = made(lambda _rows: (True, "1"))
+    verdict = judged(known, {"traffic": [{}]}, {"traffic": "3 of 9 points are finished"})
+    assert verdict.outcome is ClaimOutcome.UNDECIDED
+    assert verdict.reason == "traffic: 3 of 9 points are finished"
+    assert judged(known, {"traffic": [{}]}, {"traffic": ""}).outcome is ClaimOutcome.HOLDS
+
+
 def test_an_unknown_claim_is_refused() -> None:
     assert claim("2006-psf-ideal").place == "2006, 3.1"
     with pytest.raises(InvalidValue, match="no claim '2006'"):

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from palio.lab.reproduce.claims.claim import TooSmall
-from palio.lab.reproduce.claims.evidence import ERROR, growth, mean_range, predicted, rate_max
+from palio.lab.reproduce.claims.evidence import (
+    ERROR,
+    fits_better,
+    growth,
+    mean_range,
+    predicted,
+    rate_max,
+)
 
 
 def test_ranges_miss_as_often_as_they_say() -> None:
@@ -44,3 +51,24 @@ def test_a_power_is_found_with_its_range() -> None:
 def test_no_failure_in_many_trials() -> None:
     """The chance of none is the error."""
     assert (1 - rate_max(300)) ** 300 == pytest.approx(ERROR)
+
+
+def test_curves_are_told_apart_unless_the_noise_is_larger() -> None:
+    rng = np.random.default_rng(5)
+    sizes = (100.0, 316.0, 1_000.0, 3_162.0, 10_000.0)
+
+    def drawn(noise: float) -> dict[float, list[float]]:
+        return {
+            n: [2 * float(np.log(np.log(n))) + float(rng.normal(0, noise)) for _ in range(6)]
+            for n in sizes
+        }
+
+    def slow(n: float) -> float:
+        return float(np.log(np.log(n)))
+
+    def fast(n: float) -> float:
+        return float(np.log(n))
+
+    assert fits_better(drawn(0.01), slow, fast) == 1
+    assert fits_better(drawn(0.01), fast, slow) == 0
+    assert 0.01 < fits_better(drawn(1.0), slow, fast) < 0.99

@@ -57,7 +57,7 @@ def distances(of: Any, most: int = 10_000) -> Any:
     return [
         {"graph": graph, "nodes": n, "d": of(n) + 0.001 * number}
         for graph in ("2.5", "4")
-        for n in (100, 1_000, most)
+        for n in (100, 316, 1_000, most)
         for number in range(4)
     ]
 

@@ -66,12 +66,19 @@ class Claim:
         return (self.experiment, *self.also)
 
 
-def judged(claim: Claim, results: Mapping[str, Rows]) -> ClaimVerdict:
-    """The verdict on a claim from the rows of all experiments."""
+def judged(
+    claim: Claim, results: Mapping[str, Rows], unfinished: Mapping[str, str] | None = None
+) -> ClaimVerdict:
+    """The verdict on a claim from the rows of all experiments.
+
+    `unfinished` says of experiments how far they are: of a part of their points nothing follows.
+    """
     rows: list[Row] = []
     for id in claim.experiments:
         if not results.get(id):
             return ClaimVerdict(ClaimOutcome.UNDECIDED, "", f"{id} has not been run")
+        if unfinished and unfinished.get(id):
+            return ClaimVerdict(ClaimOutcome.UNDECIDED, "", f"{id}: {unfinished[id]}")
         rows += results[id]
     try:
         decided = claim.decide(rows)
