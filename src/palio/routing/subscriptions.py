@@ -336,14 +336,13 @@ class Subscriptions(Generic[T]):
         is not eligible any more. Candidates to be removed are that item, and those that a newly
         eligible item covers. An item of a wider branch covers itself here, too.
         """
-        own_gained, own_lost = gained.get(branch, []), lost.get(branch, [])
+        forwarded, gains, losses = link.forwarded, gained.get(branch, []), lost.get(branch, [])
         exposed = partial(self._poset.exposed, hides=lambda o: self._is_eligible(o, branch, link))
-        forwarded = link.forwarded
-        dropped = [item for item in own_lost if item in forwarded]
-        open_ = dict.fromkeys(own_gained)
-        for item in own_gained:
+        dropped = [item for item in losses if item in forwarded]
+        open_ = dict.fromkeys(gains)
+        for item in gains:
             dropped += [other for other in self._items.under(item) if other in forwarded]
-        for item in own_lost:
+        for item in losses:
             open_.update(dict.fromkeys(exposed(item)))
         for wider in self._overlay.wider(branch):
             for item in gained.get(wider, []):
