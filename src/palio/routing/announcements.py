@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Generic, NamedTuple
 
 from palio.routing.item_order import ItemOrder, T
 from palio.routing.overlay import Branch
+from palio.routing.publication import Peer
 
 
 class Announcement(NamedTuple, Generic[T]):
@@ -48,3 +50,21 @@ def announcements(order: ItemOrder[T], new: set[T], old: set[T]) -> list[Announc
             unsaid.discard(item)
     found += [Announcement(item, tuple(others)) for item, others in instead.items()]
     return found + [Announcement(item) for item in order.sorted(unsaid)]
+
+
+def without_gaps(changes: list[BranchChange[T]]) -> list[BranchChange[T]]:
+    """The changes of a step, so ordered that no message is lost where an item of one branch takes the
+    place of items in another branch of the same peer: what is new in any of them comes first."""
+    by_peer: dict[Peer, list[BranchChange[T]]] = {}
+    for change in changes:
+        by_peer.setdefault(change.branch.peer, []).append(change)
+    if len(by_peer) == len(changes):
+        return changes
+    ordered: list[BranchChange[T]] = []
+    for found in by_peer.values():
+        news = [list(takewhile(lambda one: one.instead is None, c.announcements)) for c in found]
+        for change, new in zip(found, news, strict=True):
+            ordered.append(BranchChange(change.branch, new))
+        for change, new in zip(found, news, strict=True):
+            ordered.append(BranchChange(change.branch, change.announcements[len(new) :]))
+    return [change for change in ordered if change.announcements]

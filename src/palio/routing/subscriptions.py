@@ -30,7 +30,7 @@ from typing import Generic, TypeVar
 
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Filter
-from palio.routing.announcements import Announcement, BranchChange, announcements
+from palio.routing.announcements import Announcement, BranchChange, announcements, without_gaps
 from palio.routing.branch_link import BranchLink
 from palio.routing.item_order import ItemOrder
 from palio.routing.overlay import AcyclicOverlay, Branch, Overlay
@@ -57,7 +57,7 @@ class Subscriptions(Generic[T]):
         self._overlay = overlay or AcyclicOverlay()
         self._said: dict[Branch, dict[T, T]] = {}  # item as sent -> the equal one in the poset
         self._origins: dict[Peer, dict[Branch, None]] = {}  # the branches in `_said`
-        self._renamed: dict[Branch, dict[T, None]] = {}  # items whose equal is in the poset
+        self._renamed: dict[Branch, dict[T, None]] = {}  # not in the poset, but an equal one
         self._subscribers: dict[T, dict[Branch, int]] = {}  # item in the poset -> equal items
         self._met: dict[Peer, set[T] | None] = {}  # of the peers that items are forwarded to
         self._links: dict[Branch, BranchLink[T]] = {}
@@ -95,9 +95,7 @@ class Subscriptions(Generic[T]):
     def forwarded(self, peer: Peer) -> list[T]:
         """The items that are forwarded to a peer, in the order of arrival."""
         own = [branch for branch in self._links if branch.peer == peer]
-        return self._items.sorted(
-            {item for branch in own for item in self._links[branch].forwarded}
-        )
+        return self._items.sorted({item for b in own for item in self._links[b].forwarded})
 
     def forwarded_to(self, branch: Branch) -> tuple[T, ...]:
         """The same, of one branch."""
@@ -162,9 +160,8 @@ class Subscriptions(Generic[T]):
                 items = some.union(*(self._items.under(item) for item in some))
             for item in items:
                 link.forwarded.pop(item, None)
-                if self._is_eligible(item, branch, link) and not self._is_hidden(
-                    item, branch, link
-                ):
+                is_eligible = self._is_eligible(item, branch, link)
+                if is_eligible and not self._is_hidden(item, branch, link):
                     link.forwarded[item] = None
         self._items.end_step()
 
@@ -321,7 +318,7 @@ class Subscriptions(Generic[T]):
                 self._depart(item)
         self._touched, self._news = {}, {}
         self._items.end_step()
-        return changes
+        return without_gaps(changes)
 
     def _forward(
         self,

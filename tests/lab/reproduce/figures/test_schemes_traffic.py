@@ -30,8 +30,8 @@ def network(kind: str, random: Random) -> Topology:
 
 
 def drawn(net: Topology, random: Random, count: int) -> tuple[Wanted, Sent]:
-    brokers_of = [random.choice(net.nodes) for _ in range(count)]
-    wanted = [(node, interests((node,), random)[node].filters[0]) for node in brokers_of]
+    nodes = [random.choice(net.nodes) for _ in range(count)]
+    wanted = [(node, interests((node,), random)[node].filters[0]) for node in nodes]
     return wanted, [(random.choice(net.nodes), message(random)) for _ in range(40)]
 
 
