@@ -76,7 +76,9 @@ class TestHandshake:
         session.take()
         (closing,) = session.receive(control_frame(control.Bye("no", code)), 1)
         assert isinstance(closing, Closing)
-        is_refusal = code in (CloseCode.DENIED, CloseCode.VERSION, CloseCode.PROTOCOL)
+        is_refusal = code in (
+            CloseCode.DENIED, CloseCode.VERSION, CloseCode.PROTOCOL, CloseCode.ROLES,
+        )  # fmt: skip
         assert closing.cause.is_refusal is is_refusal
         assert said(session) == [], "the broker knows why"
 

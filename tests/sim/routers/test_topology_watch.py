@@ -90,11 +90,11 @@ def test_broken_routers_are_noticed(broken: type[Router], kinds: set[str]) -> No
 
 def test_copies_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """While routers follow different trees a client would get a message again, but for the dedup."""
-    plan = draw(RouterSettings(7, "ring", 150, FAULTS), 0)
-    assert run(plan).kind is None
+    plans = [draw(RouterSettings(5, "ring", 200, FAULTS), seed) for seed in range(8)]
+    assert {run(plan).kind for plan in plans} == {None}
     with monkeypatch.context() as patch:
         patch.setattr(RouterProcess, "_is_repeated", lambda *_: False)
-        assert run(plan).kind == "twice"
+        assert "twice" in {run(plan).kind for plan in plans}
 
 
 def test_shrinking_keeps_a_graph_sound() -> None:
