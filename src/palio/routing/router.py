@@ -273,7 +273,7 @@ class Router:
                 self._subscribe_master()
             self._subscriptions.unlink(peer)
             self._advertisements.unlink(peer)
-            sends = self._settle(peer, replan=True)
+            sends = self._settle(peer, replan=not {role, known} <= {Role.CLIENT, None})
             if is_told:
                 selective = self._selective and role is Role.NEIGHBOUR
                 self._advertisements.link(peer, selective=False)
@@ -295,11 +295,12 @@ class Router:
     def _leave(self, peer: Peer) -> list[Send]:
         self._subscriptions.unlink(peer)
         self._advertisements.unlink(peer)
-        del self._peers[peer], self._joined[peer]
+        role = self._peers.pop(peer)
+        del self._joined[peer]
         if peer == self._master:
             self._master, self._above = None, {}
         self._hear(peer, Restate())
-        return self._settle(peer, replan=True)
+        return self._settle(peer, replan=role is not Role.CLIENT)
 
     def _hear(self, peer: Peer, packet: Packet) -> None:
         """Apply a packet to the subscriptions, advertisements or watches of a peer."""

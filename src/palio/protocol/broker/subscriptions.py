@@ -112,7 +112,9 @@ class ClientSubscriptions:
         return self._remove_in_slices(alone) if alone else None
 
     def _remove_in_slices(self, subscriptions: list[ClientSubscription]) -> Slices:
-        for part in in_slices(subscriptions, _REMOVED_AT_ONCE):
+        live = [one for one in subscriptions if one.pattern is None]
+        watchers = [[one] for one in subscriptions if one.pattern is not None]
+        for part in in_slices(live, _REMOVED_AT_ONCE) + watchers:
             for one in part:
                 shared = one.durable or one.shared
                 if shared is None:
