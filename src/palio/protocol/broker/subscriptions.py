@@ -51,7 +51,7 @@ from palio.protocol.wire.queue_control import ForgetDurable
 from palio.protocol.wire.refusals import RequestRefused
 
 CREDIT_MAX = 1 << 30
-_REMOVED_AT_ONCE = 16
+_REMOVED_AT_ONCE = 4
 """Subscriptions: a slice of a departure."""
 _CHECKED_AT_ONCE = 64
 """Subscriptions whose grants are checked by one job."""
