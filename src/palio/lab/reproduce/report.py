@@ -122,9 +122,11 @@ def _page(
 
 
 _ABOUT = (
-    "Criteria were written before the run. Work decides (increments, comparisons, packets), and times are "
-    "medians of turns, with their quartiles, told beside it. Statistical tests have an error of 1%. Each "
-    "figure says which sizes were really run. This repeats one, and says what it finds:"
+    "Criteria were written before the run, but for two that were changed after data were seen: average "
+    "distances may have an additive constant, and the noise of disjoint names is allowed for. Work decides "
+    "(increments, comparisons, packets), and times are medians of turns, with their quartiles, told beside "
+    "it. Statistical tests have an error of 1%. Each figure says which sizes were really run. This "
+    "repeats one, and says what it finds:"
 )
 
 
