@@ -11,7 +11,7 @@ topology (power law), subscriptions (equality on a name by Zipf's law, and a bou
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, count
 from random import Random
@@ -21,6 +21,7 @@ from rich.console import Console
 
 from palio.errors import InvalidTopology
 from palio.lab.bench.harness import Column, Result, table
+from palio.lab.memory_store import MemoryStore
 from palio.protocol.broker.access import EVERYTHING, Access, Identity
 from palio.protocol.broker.broker import Broker
 from palio.protocol.broker.settings import Neighbour, Settings
@@ -66,25 +67,6 @@ class RoutingMemoryResult(Result):
     link_bytes: int
     """Between brokers, after a link is lost."""
     link_changes: int
-
-
-class MemoryStore:
-    """Keys and values of a broker that never restarts."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, bytes] = {}
-
-    def get(self, key: str) -> bytes | None:
-        return self._values.get(key)
-
-    def scan(self, prefix: str) -> Iterator[tuple[str, bytes]]:
-        return iter(sorted((k, v) for k, v in self._values.items() if k.startswith(prefix)))
-
-    def put(self, key: str, value: bytes) -> None:
-        self._values[key] = value
-
-    def delete(self, key: str) -> None:
-        self._values.pop(key, None)
 
 
 class BrokerMesh:

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from palio.lab.memory_store import MemoryStore
 from palio.matching.table import ForwardingTable
 from palio.model.message import Message
 from palio.protocol.broker.access import EVERYTHING, Access, Identity
@@ -38,6 +39,8 @@ from palio.protocol.wire.headers import DeliverHeader, PublishHeader
 NAMES = ("a", "b", "c")
 PUBLISHER, DURABLE, LIVE = 1, 2, 3  # links of clients
 _PACKAGE = str(Path(__file__).resolve().parents[2])
+_LAB = str(Path(__file__).resolve().parents[1])
+"""What a broker does not consist of: this file, and the store in memory."""
 _ROUNDS_MAX = 1000
 
 
@@ -52,25 +55,6 @@ class Walk(msgspec.Struct):
     """By broker."""
     deliveries: list[tuple[int, bool]] = msgspec.field(default_factory=list)
     """Links of clients that got the message; True: from the queue of a durable subscription."""
-
-
-class _MemoryStore:
-    """Pairs of key and value; a commit is done at once."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, bytes] = {}
-
-    def get(self, key: str) -> bytes | None:
-        return self._values.get(key)
-
-    def scan(self, prefix: str) -> Iterator[tuple[str, bytes]]:
-        return iter(sorted((k, v) for k, v in self._values.items() if k.startswith(prefix)))
-
-    def put(self, key: str, value: bytes) -> None:
-        self._values[key] = value
-
-    def delete(self, key: str) -> None:
-        self._values.pop(key, None)
 
 
 def _numbered(first: int) -> Callable[[int], bytes]:
@@ -97,7 +81,7 @@ class _BrokerLine:
             }
             self.brokers[name] = Broker(
                 Settings(name, access, secrets),
-                _MemoryStore(),
+                MemoryStore(),
                 self.now_us,
                 _numbered(1000 * i),
             )
@@ -177,7 +161,7 @@ def _calls_counted(counted: Walk) -> Iterator[None]:
     def count_call(frame: FrameType, event: str, argument: Any) -> None:
         nonlocal last
         path = frame.f_code.co_filename
-        if event != "call" or not path.startswith(_PACKAGE) or path == __file__:
+        if event != "call" or not path.startswith(_PACKAGE) or path.startswith(_LAB):
             return
         place = path[len(_PACKAGE) + 1 :]
         counted.calls += 1
