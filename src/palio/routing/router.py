@@ -128,7 +128,6 @@ class Router:
             self._advertisements.said if advertisements else None,
             clock,
         )
-        self._wanted: list[Filter] = []
 
     # ---- queries
 
@@ -363,10 +362,9 @@ class Router:
 
     def _want(self) -> None:
         """Subscribe, as a peer of itself, to the parts of patterns that are matched here."""
-        wanted = self._watches.wanted
-        if wanted is not self._wanted:  # the list is the same as long as nothing changed
-            self._wanted = wanted
-            self._subscriptions.restate(Branch(self.name), wanted)
+        news = self._watches.take_news()
+        if news:
+            self._subscriptions.change(Branch(self.name), news)
             self._table.change(self.name, self._subscriptions.news(self.name))
 
     # ---- subscriptions toward advertisements

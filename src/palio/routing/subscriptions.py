@@ -35,6 +35,7 @@ from palio.routing.branch_link import BranchLink
 from palio.routing.item_order import ItemOrder
 from palio.routing.overlay import AcyclicOverlay, Branch, Overlay
 from palio.routing.packets import Peer
+from palio.routing.peer_items import PeerItems
 from palio.routing.poset import Order, Poset
 
 T = TypeVar("T", Filter, Advertisement)
@@ -55,14 +56,11 @@ class Subscriptions(Generic[T]):
         self._poset: Poset[T] = self._items.poset
         self._meets: Callable[[T, Peer], bool] | None = meets
         self._overlay = overlay or AcyclicOverlay()
-        self._said: dict[Branch, dict[T, T]] = {}  # item as sent -> the equal one in the poset
-        self._origins: dict[Peer, dict[Branch, None]] = {}  # the branches in `_said`
-        self._renamed: dict[Branch, dict[T, None]] = {}  # not in the poset, but an equal one
+        self._said: PeerItems[T] = PeerItems(self._items)
         self._subscribers: dict[T, dict[Branch, int]] = {}  # item in the poset -> equal items
         self._met: dict[Peer, set[T] | None] = {}  # of the peers that items are forwarded to
         self._links: dict[Branch, BranchLink[T]] = {}
         self._touched: dict[T, frozenset[Branch]] = {}  # changed in this step -> eligible, before
-        self._news: dict[Peer, dict[T, bool]] = {}  # of this step: added (True), removed
 
     # ---- queries
 
@@ -90,7 +88,7 @@ class Subscriptions(Generic[T]):
 
     def said(self, peer: Peer) -> list[T]:
         """The items of a peer, as it sent them."""
-        return list(dict.fromkeys(i for b in self._origins.get(peer, ()) for i in self._said[b]))
+        return self._said.of(peer)
 
     def forwarded(self, peer: Peer) -> list[T]:
         """The items that are forwarded to a peer, in the order of arrival."""
@@ -156,7 +154,7 @@ class Subscriptions(Generic[T]):
             items: Iterable[T] = self._items
             if old is not None and moved is not None:  # only some items, and what they cover
                 link.forwarded, link.news = old.forwarded.copy(), old.news
-                some = {item for b in moved for item in self._said.get(b, {}).values()}
+                some = {item for b in moved for item in self._said.in_branch(b).values()}
                 items = some.union(*(self._items.under(item) for item in some))
             for item in items:
                 link.forwarded.pop(item, None)
@@ -184,105 +182,73 @@ class Subscriptions(Generic[T]):
 
     def say(self, branch: Branch, item: T) -> None:
         """A peer subscribes or advertises: the three cases of 2000, 3.5."""
-        said = self._said.get(branch)
-        if said is None:
-            said = self._said[branch] = {}
-            self._origins.setdefault(branch.peer, {})[branch] = None
-        if item in said:
-            return  # case 1
-        if said and self._has_said_above(branch, item):
+        if self._said.is_covered(branch, item):
             return  # case 1: no effect
-        found = self._poset.insert(item)
-        if found not in self._subscribers:
-            self._arrive(found)
-        for other in self._said_below(branch, item, found):
+        found = self._arrive(item)
+        for other in self._said.covered(branch, item, found):
             self._take_back(branch, other)
-        self._touch(found)  # cases 2 and 3
-        heard = self._subscribers[found]
-        heard[branch] = heard.get(branch, 0) + 1
-        said[item] = found
-        if found != item:
-            self._renamed.setdefault(branch, {})[item] = None
-        self._note(branch, item, True)
+        self._add(branch, item, found)  # cases 2 and 3
 
     def cancel(self, branch: Branch, item: T) -> None:
         """Remove the items of a peer that an item covers (2000, 2.4.3)."""
-        if self._said.get(branch):
-            found = item if item in self._subscribers else None
-            for other in self._said_below(branch, item, found):
-                self._take_back(branch, other)
+        found = item if item in self._subscribers else None
+        for other in self._said.covered(branch, item, found):
+            self._take_back(branch, other)
 
     def restate(self, branch: Branch, items: Iterable[T]) -> None:
         """Replace all items of a peer in a branch. Those that stay are not touched."""
-        wanted, said = dict.fromkeys(items), self._said.get(branch, {})
-        for item in [item for item in said if item not in wanted]:
+        wanted = dict.fromkeys(items)
+        for item in [item for item in self._said.in_branch(branch) if item not in wanted]:
             self._take_back(branch, item)
         for item in wanted:
             self.say(branch, item)
-        if branch in self._said and not self._said[branch]:  # nothing is kept of it
-            del self._said[branch], self._origins[branch.peer][branch]
-            self._renamed.pop(branch, None)
-            if not self._origins[branch.peer]:
-                del self._origins[branch.peer]
+        self._said.forget_if_empty(branch)
+
+    def change(self, branch: Branch, news: Mapping[T, bool]) -> None:
+        """Add (True) and remove (False) items of a peer, and keep those that others of it cover: what is
+        removed uncovers nothing. For a peer that does not forward them, so nobody compares."""
+        for item, is_said in news.items():
+            if is_said:
+                self._add(branch, item, self._arrive(item))
+            else:
+                self._take_back(branch, item)
+        self._said.forget_if_empty(branch)
 
     def forget_others(self, branch: Branch) -> None:
         """Remove all items that a peer has in other branches."""
-        for other in list(self._origins.get(branch.peer, ())):
+        for other in self._said.branches(branch.peer):
             if other != branch:
                 self.restate(other, ())
 
     def news(self, peer: Peer) -> dict[T, bool]:
         """The items that a peer has added (True) and removed (False) since the last `settle`."""
-        return self._news.get(peer, {})
+        return self._said.news(peer)
 
-    def _has_said_above(self, branch: Branch, item: T) -> bool:
-        """Whether an item of the peer covers this one."""
-        said = self._said[branch]
-        if item in self._poset:
-            above = any(o in said and self._items.covers(o, item) for o in self._poset.above(item))
-        else:
-            above = any(o in said for o in self._poset.covering(item))
-        return above or self._is_above(branch, item)
-
-    def _is_above(self, branch: Branch, item: T) -> bool:
-        return any(self._items.covers(other, item) for other in self._renamed.get(branch, ()))
-
-    def _said_below(self, branch: Branch, item: T, found: T | None) -> list[T]:
-        """The items of the peer that this one covers, itself included."""
-        said = self._said[branch]
-        covered = self._poset.covered(item) if found != item else {item, *self._items.under(item)}
-        below: list[T] = [o for o in covered if o in said]
-        renamed: list[T] = [o for o in self._renamed.get(branch, ()) if self._items.covers(item, o)]
-        return self._items.sorted(below) + renamed
+    def _add(self, branch: Branch, item: T, found: T) -> None:
+        self._touch(found)
+        heard = self._subscribers[found]
+        heard[branch] = heard.get(branch, 0) + 1
+        self._said.add(branch, item, found)
 
     def _take_back(self, branch: Branch, item: T) -> None:
-        found = self._said[branch].pop(item)
-        self._renamed.get(branch, {}).pop(item, None)
+        found = self._said.remove(branch, item)
         self._touch(found)
         heard = self._subscribers[found]
         heard[branch] -= 1
         if not heard[branch]:
             del heard[branch]
-        self._note(branch, item, False)
 
-    def _note(self, branch: Branch, item: T, is_said: bool) -> None:
-        """An item was added or removed in a branch; the peer may have it in others too."""
-        others = self._origins.get(branch.peer, {})
-        if len(others) > 1 and any(item in self._said[b] for b in others if b != branch):
-            return
-        news = self._news.setdefault(branch.peer, {})
-        if item in news:  # added and removed cancel each other out
-            del news[item]
-        else:
-            news[item] = is_said
-
-    def _arrive(self, item: T) -> None:
-        self._items.number(item)
-        self._touched.setdefault(item, frozenset())
-        self._subscribers[item] = {}
-        for peer, met in self._met.items():
-            if met is not None and self._meets is not None and self._meets(item, peer):
-                met.add(item)
+    def _arrive(self, item: T) -> T:
+        """The equal item in the poset, or this one, which is new there."""
+        found = self._poset.insert(item)
+        if found not in self._subscribers:
+            self._items.number(found)
+            self._touched.setdefault(found, frozenset())
+            self._subscribers[found] = {}
+            for peer, met in self._met.items():
+                if met is not None and self._meets is not None and self._meets(found, peer):
+                    met.add(found)
+        return found
 
     def _touch(self, item: T) -> None:
         """Remember the eligibility of an item before its first change in this step."""
@@ -299,7 +265,7 @@ class Subscriptions(Generic[T]):
         """Update what is forwarded; returns the changes for each branch that has any."""
         changes: list[BranchChange[T]] = []
         if not self._touched:
-            self._news = {}
+            self._said.end_step()
             return changes
         gained: dict[Branch, list[T]] = {}
         lost: dict[Branch, list[T]] = {}
@@ -316,7 +282,8 @@ class Subscriptions(Generic[T]):
         for item in self._touched:
             if not self._subscribers[item]:
                 self._depart(item)
-        self._touched, self._news = {}, {}
+        self._touched = {}
+        self._said.end_step()
         self._items.end_step()
         return without_gaps(changes)
 

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import palio
 from palio.errors import InvalidPattern, RoutingError
+from palio.model.predicate import Filter
 from palio.routing import Advertise, Joined, Left, Publish, Received, Restate, Role, Router, Tick
 from palio.routing.dump import dump
 from palio.routing.packets import Send, Subscribe, Unadvertise
@@ -29,6 +30,7 @@ from palio.routing.patterns import (
 )
 from palio.routing.patterns.pattern import Then, Within, core
 from palio.routing.patterns.watching import PatternSettings
+from palio.routing.poset import Poset
 from tests.routing.patterns.pattern_strategies import SYMBOLS, drawn, patterns, symbols
 from tests.routing.timed_network import DELAY_MAX, TimedNetwork, found, offer
 
@@ -345,6 +347,29 @@ def test_the_same_id_with_another_pattern_is_a_new_watch() -> None:
     sends = one.step(Received("ann", Watch(7, CAB)))
     assert sends == [Send("2", Unwatch(1)), Send("2", Watch(2, AB, Task.SIEVE, 0))]
     assert [str(active.watch.pattern) for active in one.watches] == [str(CAB)]
+
+
+def test_a_watch_costs_the_same_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It subscribes to its own parts, and does not state those of the others again."""
+    one = Router("1")
+    one.step(Joined("2", Role.NEIGHBOUR))
+    one.step(Joined("ann"))
+    inserted: list[Filter] = []
+    insert = Poset.insert
+    monkeypatch.setattr(Poset, "insert", lambda self, item: inserted.append(item) or insert(self, item))  # fmt: skip
+    counts = []
+    for i in range(40):
+        inserted.clear()
+        one.step(Received("ann", Watch(i, parse(f"[w = {i}] then [v > {i}]"))))
+        counts.append(len(inserted))
+    assert set(counts) == {2}
+    # `v > 0` goes, and uncovers only what is next.
+    sends = one.step(Received("ann", Unwatch(0)))
+    assert sorted(str(f) for s in sends for f in (s.packet.filter, *s.packet.instead)) == [
+        "v > 0",
+        "v > 1",
+        "w = 0",
+    ]
 
 
 def test_without_advertisements_all_is_matched_at_home() -> None:

@@ -48,7 +48,7 @@ def gauges(text: str) -> dict[str, float]:
 
 
 def read_metrics(address: str) -> dict[str, float]:
-    with urlopen(f"http://{address}/metrics", timeout=5) as page:
+    with urlopen(f"http://{address}/metrics", timeout=60) as page:
         return gauges(page.read().decode())
 
 

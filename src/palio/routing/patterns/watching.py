@@ -98,7 +98,8 @@ class Watches:
         self._latest = -(2**63)  # time of a message that was seen
         self._muted: set[Peer] = set()
         self._table = InterestTable()  # from messages to watches
-        self._wanted: list[Filter] | None = []
+        self._wanted: dict[Filter, int] = {}  # by the watches that match it here
+        self._news: dict[Filter, bool] = {}
         self._late = 0  # in watches that are gone
 
     # ---- queries
@@ -109,13 +110,6 @@ class Watches:
 
     def __len__(self) -> int:
         return len(self._watched)
-
-    @property
-    def wanted(self) -> list[Filter]:
-        """What the router itself subscribes to: the parts that are matched here."""
-        if self._wanted is None:
-            self._wanted = list({f: None for active in self for f in active.wanted})
-        return self._wanted
 
     @property
     def due(self) -> int | None:
@@ -169,8 +163,7 @@ class Watches:
         self._revised.pop(key, None)
         self._late += active.late
         self.available.release(key)
-        self._table.change(key, dict.fromkeys(active.wanted, False))
-        self._wanted = None
+        self._want(key, dict.fromkeys(active.wanted, False))
 
     # ---- plans
 
@@ -196,7 +189,11 @@ class Watches:
             elif key in self._revised:
                 answers += self._answer(active, active.adjust(made))
                 self.available.adjust(key, made.delegations, self._left(active))
-            self._want(key, active, made)
+            wanted = dict.fromkeys(f for predicate in made.parts for f in predicate)
+            changed = {f: False for f in active.wanted if f not in wanted}
+            changed |= {f: True for f in wanted if f not in active.wanted}
+            self._want(key, changed)
+            active.plan, active.wanted = made, wanted
         self._unplanned, self._revised = {}, {}
         told = self.available.settle(self._peers)
         return answers + [Send(peer, packet) for peer, packet in told]
@@ -217,15 +214,21 @@ class Watches:
         others = {p: a for p, a in offers.items() if p != active.peer or p not in routers}
         return plan(active.watch.pattern, others, routers, active.watch.task)
 
-    def _want(self, key: _WatchKey, active: ActiveWatch, made: PatternPlan) -> None:
-        """Subscribe to the parts that are matched here."""
-        wanted = dict.fromkeys(f for predicate in made.parts for f in predicate)
-        news = {f: False for f in active.wanted if f not in wanted}
-        news |= {f: True for f in wanted if f not in active.wanted}
-        if news:
-            self._table.change(key, news)
-            self._wanted = None
-        active.plan, active.wanted = made, wanted
+    def _want(self, key: _WatchKey, news: dict[Filter, bool]) -> None:
+        """A watch matches other parts here than before."""
+        self._table.change(key, news)
+        for found, is_wanted in news.items():
+            before = self._wanted.get(found, 0)
+            after = self._wanted[found] = before + (1 if is_wanted else -1)
+            if not after:
+                del self._wanted[found]
+            if bool(before) != bool(after) and self._news.pop(found, is_wanted) is is_wanted:
+                self._news[found] = is_wanted
+
+    def take_news(self) -> dict[Filter, bool]:
+        """The filters that the router itself subscribes to from now on (True), or not any more."""
+        news, self._news = self._news, {}
+        return news
 
     def _use(self, key: _WatchKey, active: ActiveWatch) -> None:
         """Have neighbours match what the plan delegates; of what they match already, the watch gets

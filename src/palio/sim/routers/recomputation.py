@@ -79,7 +79,9 @@ class Recomputation:
             if self._is_covering and self._plan.hierarchy:
                 everything = 1 << self._class(EVERYTHING)
                 heard |= {u: everything for u, v in self._plan.links if v == name}
-            heard |= {c: self._maximal(wanted[c]) for c, home in router_of.items() if home == name}
+            here = [client for client, home in router_of.items() if home == name]
+            # What a router subscribes to itself, it keeps even where another of its filters covers it.
+            heard |= {c: wanted[c] if c == name else self._maximal(wanted[c]) for c in here}
             told = {v: mask for (u, v), mask in forwarded.items() if u == name}
             difference = self._compare(name, node, heard, told)
             if difference is None and name in shares:
