@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import lru_cache
+from operator import add
 from typing import Any, TypeAlias
 
 import msgspec
 
 from palio.model import ranges
+from palio.model.caches import cached
 from palio.model.operators import ORDER_OPS, Op
 from palio.model.strings import Facts, common_prefix, facts, least, order_range
 from palio.model.values import Type
-from palio.model.valuesets import ORDERED, ValueSet
+from palio.model.valuesets import ORDERED, ValueSet, set_bytes
 
 Span: TypeAlias = tuple[Any, Any]  # low, high: comparable with each other within one kind
 Member: TypeAlias = tuple[Type, Any]
@@ -59,7 +60,7 @@ class Outline(msgspec.Struct, frozen=True, gc=False):
     needed_pairs: frozenset[str]  # those by which to find it, when members and bounds do not help
 
 
-@lru_cache(maxsize=16384)
+@cached(16384, set_bytes)
 def outline(allowed: ValueSet) -> Outline:
     """The outline of a set. Routers of one process mostly hold the same sets, hence the cache."""
     its, span = hull(allowed)
@@ -90,7 +91,7 @@ _NO_PAIRS: frozenset[str] = frozenset()
 
 def _pairs(ending: str, others: Iterable[str]) -> frozenset[str]:
     closed = ending + _END if ending else ""
-    return frozenset(t[i : i + 2] for t in (closed, *others) for i in range(len(t) - 1))
+    return frozenset(pair for text in (closed, *others) for pair in set(map(add, text, text[1:])))
 
 
 def _is_one_text(known: Facts | None) -> bool:

@@ -15,12 +15,12 @@ only when it is sure. For exact answers about conjunctions see `automata`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from palio.model.automata import Atom
+from palio.model.caches import cached, operand_bytes
 from palio.model.operators import OPPOSITE, TESTS, Op
 
 _LAST_CHAR = "\U0010ffff"
@@ -72,7 +72,15 @@ def least(a: str | None, b: str | None) -> str | None:
     return min(a, b)
 
 
-@lru_cache(maxsize=65536)
+def atoms_bytes(atoms: tuple[Atom, ...]) -> int:
+    """About the size of a conjunction of atoms."""
+    size = 0
+    for _, operand in atoms:
+        size += len(operand) if type(operand) is str else operand_bytes(operand)
+    return size
+
+
+@cached(65536, atoms_bytes)
 def facts(atoms: tuple[Atom, ...]) -> Facts:
     """What the conjunction of atoms says."""
     low, high, suffix = "", None, ""

@@ -21,10 +21,11 @@ import msgspec
 from palio.errors import LimitExceeded
 from palio.model import automata, ranges
 from palio.model.automata import Atom
+from palio.model.caches import cached, operand_bytes
 from palio.model.operators import Op
 from palio.model.predicate import Constraint
 from palio.model.ranges import UNIVERSE, Ranges
-from palio.model.strings import Facts, facts, implies, opposite
+from palio.model.strings import Facts, atoms_bytes, facts, implies, opposite
 from palio.model.values import NUMBERS, Type, Value
 
 ORDERED = tuple(UNIVERSE)
@@ -46,7 +47,18 @@ PRESENT = ValueSet(False, _ALL, ())
 ABSENT = ValueSet(True, _NONE, None)
 
 
-@lru_cache(maxsize=65536)
+def set_bytes(allowed: ValueSet) -> int:
+    """About the size of a set."""
+    spans = sum(map(len, allowed.ranges))
+    return 32 * spans + (atoms_bytes(allowed.strings) if allowed.strings else 0)
+
+
+def constraint_bytes(constraint: Constraint) -> int:
+    """About the size of a constraint."""
+    return len(constraint.name) + operand_bytes(constraint.value)
+
+
+@cached(65536, constraint_bytes)
 def selected(constraint: Constraint) -> ValueSet:
     """The set that a constraint selects."""
     op, type = constraint.op, constraint.type

@@ -13,6 +13,9 @@ from palio.routing.packets import Peer
 
 T = TypeVar("T", Filter, Advertisement)
 
+_FEW = 8
+"""Items of a peer that are compared one by one; of more, the poset finds the few that matter."""
+
 
 class PeerItems(Generic[T]):
     def __init__(self, items: ItemOrder[T]) -> None:
@@ -71,6 +74,8 @@ class PeerItems(Generic[T]):
         said, poset = self._said.get(branch), self._items.poset
         if not said or item in said:
             return bool(said)
+        if len(said) <= _FEW:
+            return any(self._items.covers(other, item) for other in said)
         if item in poset:
             above = any(o in said and self._items.covers(o, item) for o in poset.above(item))
         else:
@@ -84,6 +89,8 @@ class PeerItems(Generic[T]):
         said = self._said.get(branch)
         if not said:
             return []
+        if len(said) <= _FEW:
+            return [other for other in said if other == item or self._items.covers(item, other)]
         under = {item, *self._items.under(item)} if found == item else self._items.poset.covered(item)  # fmt: skip
         below: list[T] = [o for o in under if o in said]
         renamed: list[T] = [o for o in self._renamed.get(branch, ()) if self._items.covers(item, o)]

@@ -18,15 +18,16 @@ allows at least the other's names.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from palio.model.advertisement import Advertisement
 from palio.model.boxes import box, is_contradiction
+from palio.model.caches import cached
 from palio.model.covering import advertisement_covers
 from palio.model.message import Message
+from palio.model.outlines import outline
 from palio.model.predicate import Filter, Op
-from palio.model.valuesets import ValueSet
+from palio.model.valuesets import ValueSet, constraint_bytes
 from palio.routing.cells import Cell, NameCells
 
 
@@ -193,7 +194,11 @@ class FilterIndex:
         return min(form, key=candidates)
 
 
-@lru_cache(maxsize=16384)
+def _filter_bytes(item: Filter) -> int:
+    return sum(map(constraint_bytes, item.constraints))
+
+
+@cached(16384, _filter_bytes)
 def _sets(item: Filter) -> Mapping[str, ValueSet] | None:
     """The box of a filter; None if it is a contradiction. Cached, since the routers of a simulation
     mostly have the same filters."""
@@ -203,7 +208,8 @@ def _sets(item: Filter) -> Mapping[str, ValueSet] | None:
 
 def prepare(item: Filter) -> None:
     """Compute now, in any thread, what takes long when a filter of many values is added."""
-    _sets(item)
+    for allowed in (_sets(item) or {}).values():
+        outline(allowed)
 
 
 def _key(form: Box) -> frozenset[Cell[FilterNode]] | None:

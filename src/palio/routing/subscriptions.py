@@ -61,6 +61,8 @@ class Subscriptions(Generic[T]):
         self._met: dict[Peer, set[T] | None] = {}  # of the peers that items are forwarded to
         self._links: dict[Branch, BranchLink[T]] = {}
         self._touched: dict[T, frozenset[Branch]] = {}  # changed in this step -> eligible, before
+        self.compared = 0
+        """How often an item was looked at again because another one changed: what changes cost."""
 
     # ---- queries
 
@@ -317,6 +319,7 @@ class Subscriptions(Generic[T]):
                 open_.update(dict.fromkeys(exposed(item)))
         if not dropped and not open_:
             return []
+        self.compared += len(dropped) + len(open_)
         before = set(dropped)
         for item in before:
             del forwarded[item]

@@ -52,6 +52,8 @@ FILTERS_AT_ONCE = 4
 """Filters of an interface that are added in one slice."""
 REMOVED_AT_ONCE = 8
 """Filters of an interface that are removed in one slice."""
+_COMPARED_PER_UNIT = 6
+"""Filters that are looked at again because another one changed."""
 ADVERTISEMENTS_AT_ONCE = 16
 """Advertisements of a client that are removed in one slice."""
 
@@ -76,6 +78,7 @@ class Interests:
         self.remote = RemoteInterests(table, policy, flush)
         """The interests of other brokers, by their link states; it flushes, too."""
         self._changing: set[LocalInterface] = set()  # in slices
+        self._compared = 0
         self._filters: dict[DurableSubscription | PublishGrant, tuple[Filter, ...]] = {}
 
     # ---- clients
@@ -99,7 +102,7 @@ class Interests:
                 self._flush()
                 for found in part:
                     self._port.step(Received(interface, Subscribe(found)))
-                yield None
+                yield self.units_spent()
             is_complete = True
         finally:
             self._changing.discard(interface)
@@ -126,10 +129,17 @@ class Interests:
             self._flush()
             for found in part:
                 self._port.step(Received(interface, Unsubscribe(found)))
-            yield None
+            yield self.units_spent()
         self._flush()
         self._port.step(Left(interface))
         self._changing.discard(interface)
+
+    def units_spent(self) -> int:
+        """What changes have cost since the last call because filters cover each other: the units of the
+        scheduler."""
+        compared = self._port.router.subscriptions.compared
+        self._compared, before = compared, self._compared
+        return (compared - before) // _COMPARED_PER_UNIT
 
     def subscribe(
         self,

@@ -6,9 +6,10 @@
 
 Frames are read when it is their turn, not when they arrive: 256 KiB may hold 20,000 of them.
 
-A request that takes long is a generator (`Slices`). It yields None where the rest may wait, or a
-BackgroundJob: a computation that the host runs in another thread. What arrives on the same link waits meanwhile, in
-order; other links do not. Large backlogs stop the reading of their links.
+A request that takes long is a generator (`Slices`). It yields where the rest may wait: None, or the
+units that a slice has cost beyond the usual, or a BackgroundJob: a computation that the host runs in
+another thread. What arrives on the same link waits meanwhile, in order; other links do not. Large
+backlogs stop the reading of their links.
 
 Costs are counted in units of about 0.1 ms, not measured: what a broker does depends on its input only.
 A broker that does not defer (tests, tools) has no bounds and runs jobs at once.
@@ -61,7 +62,7 @@ T = TypeVar("T")
 Item: TypeAlias = MessageBatch | MessageFrame | ControlMessage
 
 
-Slices: TypeAlias = Generator["BackgroundJob[Any] | None", None, None]
+Slices: TypeAlias = Generator["BackgroundJob[Any] | int | None", None, None]
 
 
 class WorkList:
@@ -280,6 +281,9 @@ class TurnScheduler:
                 backlog.slices = None
                 self._continue(backlog)
                 return
+            if isinstance(job, int):
+                self.budget -= job
+                job = None
             if self._defers:
                 self._postpone(backlog, job)
                 return

@@ -23,7 +23,7 @@ from palio.protocol.broker.groups import LiveGroups
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.numbered_rows import NumberedRows
-from palio.protocol.broker.scheduler import Slices, in_slices
+from palio.protocol.broker.scheduler import SLICE_UNITS, Slices, in_slices
 from palio.protocol.broker.settings import SubscriptionBounds
 from palio.protocol.broker.subscription_checks import denied, parse_small, permitted, watchable
 from palio.protocol.broker.text_budget import TextBudget, sendable_bytes
@@ -121,6 +121,8 @@ class ClientSubscriptions:
                     self._remove(one)
                 elif self._departing.get(shared) is one:
                     self._let_go(shared)
+                if (units := self._interests.units_spent()) > SLICE_UNITS:
+                    yield units
             yield None
 
     def _let_go(self, shared: str | SharedSubscription) -> None:
