@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from palio.protocol.wire.control import Refused, Subscribed, SubscribeRequest
+from palio.protocol.wire.control import (
+    Refused,
+    Subscribed,
+    SubscribeRequest,
+    Unsubscribed,
+    UnsubscribeRequest,
+)
 from tests.attack.arena import LIMITED, Arena
 from tests.attack.attacker import Attacker
 from tests.attack.case import case
@@ -95,6 +101,20 @@ async def long_strings(arena: Arena) -> str:
         f"t = TIMESTAMP '{'9' * 1000}'",
         "s = '" + "''" * (long // 2) + "'",
     )
+
+
+@case("200 predicates of 250 kB, each taken back before the next one")
+async def large_predicates_come_and_go(arena: Arena) -> str:
+    before, count = arena.memory(), arena.count(10, 200)
+    async with await Attacker.at(arena.endpoint()) as eve:
+        for i in range(1, count + 1):
+            eve.say(SubscribeRequest(1, f"s LIKE '%{i}{'x' * 250_000}%' AND x > {i}"))
+            eve.say(UnsubscribeRequest(1))
+            await eve.answered(2 * i, Subscribed, Unsubscribed, Refused)
+        assert eve.counts[Subscribed] == count, eve.counts
+    more = arena.memory() - before
+    assert more < 45 << 20, f"{more >> 20} MiB more than before"
+    return f"{more >> 20} MiB more than before"
 
 
 @case("LIKE with hundreds of wildcards, many of them")
