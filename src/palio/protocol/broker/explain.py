@@ -16,7 +16,8 @@ Comparing a message with every subscription takes long, so it is a job of the ho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from itertools import islice
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -58,6 +59,11 @@ FROM_BELOW = "it is the master, which gets all messages from below"
 """Why a master gets a message."""
 ATTRIBUTES_BYTES_MAX = 256 << 10
 """Of a message that is explained."""
+
+
+_Named: TypeAlias = tuple[str, int | None, Predicate]
+"""A subscription: the client and the id of a live one, the name of a durable one."""
+_NAMED_AT_ONCE = 1000
 
 
 class _Question:
@@ -145,7 +151,8 @@ class Explaining:
         me, hops = self._database.me, _first(self._next_hops(asked, message))
         delivers: tuple[tuple[str, str], ...] = ()
         if not asked.came_from or self._policy.is_receiver(bytes(asked.route)):
-            named = self._named()
+            named: list[_Named] = []
+            yield from self._name_all(named)
             job = BackgroundJob(lambda: _reasons(named, message, asked.subscription))
             yield job
             delivers = job.result()
@@ -167,15 +174,18 @@ class Explaining:
         hops = self._policy.next_hops(bytes(asked.route), interested, came_from, count=0)
         return [(name, route) for name, route in hops or () if name in self._neighbours]
 
-    def _named(self) -> list[tuple[str, int | None, Predicate]]:
-        """All subscriptions here: the client and the id of live ones, the name of durable ones."""
-        links = self._links.open
-        live: list[tuple[str, int | None, Predicate]] = [
-            (split_key(links[one.link].publisher)[0], one.id, one.predicate)
-            for one in self._subscriptions
-            if one.predicate is not None and not one.durable and one.link in links
-        ]
-        return live + [(name, None, predicate) for name, predicate in self._home]
+    def _name_all(self, named: list[_Named]) -> Slices:
+        """List all subscriptions here."""
+        links, last = self._links.open, 0
+        while part := list(islice(self._subscriptions.after(last), _NAMED_AT_ONCE)):
+            last = part[-1][0]
+            named += [
+                (split_key(links[one.link].publisher)[0], one.id, one.predicate)
+                for _, one in part
+                if one.predicate is not None and not one.durable and one.link in links
+            ]
+            yield None
+        named += [(name, None, predicate) for name, predicate in self._home]
 
     def _send(self, told: HopExplained) -> None:
         if told.asker == self._database.me:
