@@ -168,6 +168,14 @@ def test_a_million_members() -> None:
     assert not p.matches({"x": 1_000_000})
 
 
+def test_what_is_kept_of_shapes_is_bounded() -> None:
+    """Strangers choose the shapes; a template takes much more than its shape."""
+    for k in range(30):
+        parse(" OR ".join(f"n{k}_{i} = {i}" for i in range(900)))
+        assert sum(map(len, language._kept)) <= language._KEPT_MAX
+    assert language._kept
+
+
 def test_shapes_are_parsed_once_and_mean_the_same() -> None:
     """Lifting literals gives the same result as parsing each text on its own."""
     texts = rule_texts(2_000, 40)

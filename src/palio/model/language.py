@@ -22,10 +22,24 @@ FILTERS_MAX = 4096
 TEXT_MAX = 64_000_000  # characters of a predicate
 SHAPE_MAX = 4_000_000  # characters without the literals
 NESTING_MAX = 100
-_KEPT_MAX = 4096  # shapes
 _KEPT_SHAPE_MAX = 20_000  # characters of a shape worth keeping
+_KEPT_MAX = 400_000  # characters of all of them; a template takes about 100 bytes for each
 
-_kept: dict[str, Template] = {}
+
+class _KeptTemplates(dict[str, "Template"]):
+    """Templates by shape; all go when they have become too large."""
+
+    characters = 0
+
+    def keep(self, shape: str, template: Template) -> None:
+        if self.characters + len(shape) > _KEPT_MAX:
+            self.clear()
+            self.characters = 0
+        self.characters += len(shape)
+        self[shape] = template
+
+
+_kept = _KeptTemplates()
 
 
 def parse(text: str | Predicate, *, limit: int = FILTERS_MAX) -> Predicate:
@@ -84,9 +98,7 @@ def _template(text: str, shape: str, literals: list[Literal], limit: int) -> Tem
     except SqlglotError as error:
         raise _syntax_error(text, shape, error) from None
     if made.reusable and len(shape) <= _KEPT_SHAPE_MAX:
-        if len(_kept) >= _KEPT_MAX:
-            _kept.clear()
-        _kept[shape] = made
+        _kept.keep(shape, made)
     return made
 
 
