@@ -184,7 +184,8 @@ class Explaining:
                 for _, one in part
                 if one.predicate is not None and not one.durable and one.link in links
             ]
-            yield None
+            if len(part) == _NAMED_AT_ONCE:
+                yield None
         named += [(name, None, predicate) for name, predicate in self._home]
 
     def _send(self, told: HopExplained) -> None:

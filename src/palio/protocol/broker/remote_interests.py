@@ -25,7 +25,6 @@ from palio.model.predicate import Filter
 from palio.protocol.broker.scheduler import in_slices
 from palio.protocol.interfaces import NextHop, RemoteBroker
 from palio.protocol.policies.policy import RoutingPolicy
-from palio.protocol.policies.tree_policy import TreePolicy
 from palio.routing.interest_table import InterestTable
 from palio.routing.schemes.live_disjunctions import LiveDisjunctions
 from palio.routing.schemes.memory import filter_bits
@@ -64,7 +63,7 @@ class RemoteInterests:
         self, table: InterestTable, policy: RoutingPolicy, flush: Callable[[], None]
     ) -> None:
         self._table, self._flush = table, flush
-        self._policy = policy if isinstance(policy, TreePolicy) else None
+        self._grouping = policy.grouping
         self.known = LiveDisjunctions()
         """The filters of all brokers, of unreachable ones too; empty for DRP."""
         self._entries: dict[str, int] = {}  # name -> mask of its brokers
@@ -92,7 +91,7 @@ class RemoteInterests:
         the predicates of all brokers behind it, one after the other. With DRP each broker has one."""
         constraints = bits = 0
         for broker, wanted in self._wanted.items():
-            uses = 1 if self._policy is None else self._uses[broker]
+            uses = 1 if self._grouping is None else self._uses[broker]
             constraints += uses * wanted.constraints
             bits += uses * wanted.predicate_bits
         return constraints, bits
@@ -105,7 +104,7 @@ class RemoteInterests:
             wanted.count(found, 1 if is_wanted else -1)
         if not wanted.filters:
             del self._wanted[broker]
-        if self._policy is None:
+        if self._grouping is None:
             self._write(RemoteBroker(broker), news)
             yield _CHANGE * len(news)
             return
@@ -151,20 +150,20 @@ class RemoteInterests:
 
     def reroute(self) -> None:
         """The policy has a new topology: `regroup` has to follow it."""
-        if self._policy is not None:
+        if self._grouping is not None:
             self._round += 1
             self.is_outdated = True
-            self._policy.settling(frozenset([*self._entries, *self._surplus]))
+            self._grouping.settling(frozenset([*self._entries, *self._surplus]))
 
     def regroup(self) -> Work:
         """Follow the topology of the policy. It ends early when there is a newer one."""
-        policy = self._policy
-        if policy is None:
+        grouping = self._grouping
+        if grouping is None:
             return
         this = self._round
         entries: dict[str, int] = {}
         uses: Counter[str] = Counter()
-        for name, behind in policy.entries():
+        for name, behind in grouping.entries():
             uses.update(behind)
             entries[name] = self.known.mask(behind)
             yield _ENTRY + len(behind)
@@ -172,7 +171,7 @@ class RemoteInterests:
                 return
         self.is_outdated = False
         self._replace(entries, uses)
-        policy.settling(frozenset([*self._entries, *self._surplus]))
+        grouping.settling(frozenset([*self._entries, *self._surplus]))
         for step in (self._fill, self._settle, self._clear):
             for checks in step():
                 yield checks
@@ -203,9 +202,9 @@ class RemoteInterests:
 
     def _settle(self) -> Work:
         """No entry misses a filter: messages need not go to all children any more."""
-        assert self._policy is not None
+        assert self._grouping is not None
         self._flush()
-        self._policy.settling(frozenset())
+        self._grouping.settling(frozenset())
         yield 0
 
     def _clear(self) -> Work:

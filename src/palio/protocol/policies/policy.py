@@ -14,13 +14,13 @@ While brokers have different topologies, a message may be dropped, and is counte
     spent     it has no hops left
 
 A message that is astray or unknown is refused, but not spent for the broker: it is delivered here,
-and forwarded when a copy comes on the right path. So a broker forwards a message for one neighbour only, and a message causes at most brokers x hops
-packets; with DRP, receivers x hops.
+and forwarded when a copy comes on the right path. So a broker forwards a message for one neighbour
+only, and a message causes at most brokers x hops packets; with DRP, receivers x hops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Annotated, ClassVar, Protocol, TypeAlias
 
 import msgspec
@@ -38,6 +38,18 @@ Hops: TypeAlias = list[tuple[str, bytes]]
 DROPS = ("astray", "unknown", "spent")
 
 
+class EntryGrouping(Protocol):
+    """Groups other brokers into entries of the interest table."""
+
+    def entries(self) -> Iterator[tuple[str, frozenset[str]]]:
+        """The name of each entry, and the brokers behind it."""
+        ...
+
+    def settling(self, entries: frozenset[str]) -> None:
+        """Until the next call, one of these entries may miss filters, but not all of them together."""
+        ...
+
+
 class RoutingPolicy(Protocol):
     dropped: dict[str, int]
     """How many messages were dropped, by the reason."""
@@ -48,6 +60,8 @@ class RoutingPolicy(Protocol):
     """The route of a message from a neighbour says by itself where it goes next."""
     routes_by_link_state: ClassVar[bool]
     """Whether the interests of other brokers come by link state, not by packets of routers."""
+    grouping: EntryGrouping | None
+    """None: each broker that is known by link state is an entry of its own."""
     reason: str
     """Why a neighbour gets a message, for explanations."""
 
@@ -74,8 +88,9 @@ class RoutingPolicy(Protocol):
         self, route: bytes, interested: Collection[str], came_from: str | None, count: int = 1
     ) -> Hops | None:
         """Where `count` messages with this route go next; `came_from` is None for messages that were
-        published here. None: these copies are refused, and others may come on the right path. With a count of 0 nothing is counted as dropped: somebody only asks. Raises
-        BrokenFrame if the route is invalid."""
+        published here. None: these copies are refused, and others may come on the right path. With a
+        count of 0 nothing is counted as dropped: somebody only asks. Raises BrokenFrame if the route
+        is invalid."""
         ...
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 from palio.errors import RoutingError
 from palio.model.predicate import Filter
 from palio.protocol.interfaces import Network
-from palio.protocol.policies.policy import DROPS
+from palio.protocol.policies.policy import DROPS, EntryGrouping
 from palio.protocol.wire.codes import NeighbourRole
 from palio.routing.packets import Joined, Packet, Role, Send
 from palio.routing.router import Router
@@ -24,6 +24,7 @@ class SchemePolicy:
     """`_hop_of` has the next hop to each other broker."""
 
     is_source_routed = False
+    grouping: EntryGrouping | None = None
     routes_by_link_state: ClassVar[bool] = True
     reason = "the next hop to brokers that want the message"
 

@@ -25,7 +25,7 @@ from palio.routing.topology import Topology
 from palio.routing.trees import members
 
 
-class _SourceHops(NamedTuple):
+class SourceHops(NamedTuple):
     """How this broker forwards the messages of one source."""
 
     came_from: str | None
@@ -47,7 +47,7 @@ class SourceTrees:
         self._net: Topology | None = None
         self._hops_max = 0
         self._hops: TreeHops | None = None
-        self._sources: dict[str, _SourceHops] = {}
+        self._sources: dict[str, SourceHops] = {}
 
     def follow(self, net: Topology | None) -> None:
         """The topology has changed; None: this broker reaches no other one."""
@@ -87,7 +87,7 @@ class SourceTrees:
         next_route = ROUTE_WRITER.encode((left - 1, own.header)) if hops else b""
         return [(hop, next_route) for hop in hops]
 
-    def _of(self, net: Topology, source: str) -> _SourceHops:
+    def _of(self, net: Topology, source: str) -> SourceHops:
         """For iPS, messages come from the same neighbour as in PSF. The trees are consistent: below a
         broker that wrote its name on a message, the path is that of its own tree."""
         assert self._hops is not None
@@ -96,6 +96,6 @@ class SourceTrees:
             (net.nodes[w], frozenset(net.nodes[x] for x in members(mask)))
             for w, mask in self._hops.entries(u, v)
         )
-        return _SourceHops(
+        return SourceHops(
             net.tree(source).parent(self._me), behind, net.nodes[self._hops.header(u, v)]
         )

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from palio.model.predicate import Filter
 from palio.protocol.interfaces import RemoteBroker
+from palio.protocol.policies.policy import EntryGrouping
 from palio.protocol.policies.source_trees import SourceTrees
 from palio.protocol.wire.codes import NeighbourRole
 from palio.routing.packets import Joined, Left, Packet, Received, Role, Send, TopologyChanged
@@ -32,6 +33,7 @@ _ROLES = {
 
 class SubscriptionForwardingPolicy(SourceTrees):
     is_source_routed = False
+    grouping: EntryGrouping | None = None
     routes_by_link_state: ClassVar[bool] = False
     reason = "its router has subscribed to the message"
 

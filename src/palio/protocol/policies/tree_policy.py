@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from palio.protocol.policies.scheme_policy import SchemePolicy
-from palio.protocol.policies.source_trees import SourceTrees, _SourceHops
+from palio.protocol.policies.source_trees import SourceHops, SourceTrees
 from palio.routing.packets import Send
 from palio.routing.router import Router
 from palio.routing.schemes.hops import TreeHops
@@ -34,6 +34,7 @@ class TreePolicy(SourceTrees, SchemePolicy):
     ) -> None:
         SchemePolicy.__init__(self, me, router)
         SourceTrees.__init__(self, name, me, hops_of)
+        self.grouping = self
         self._names: dict[tuple[int, ...], str] = {}
         self._settling: frozenset[str] = frozenset()
 
@@ -68,7 +69,7 @@ class TreePolicy(SourceTrees, SchemePolicy):
             self._names[key] = name
         return name
 
-    def _of(self, net: Topology, source: str) -> _SourceHops:
+    def _of(self, net: Topology, source: str) -> SourceHops:
         """For iPS, messages come from the same neighbour as in PSF. The trees are consistent: below a
         broker that wrote its name on a message, the path is that of its own tree."""
         assert self._hops is not None
@@ -77,6 +78,6 @@ class TreePolicy(SourceTrees, SchemePolicy):
             (net.nodes[w], self._settling or frozenset([self._entry(net, v, w, mask)]))
             for w, mask in self._hops.entries(u, v)
         )
-        return _SourceHops(
+        return SourceHops(
             net.tree(source).parent(self._me), behind, net.nodes[self._hops.header(u, v)]
         )
