@@ -237,10 +237,12 @@ def _secret(a: str, b: str) -> bytes:
 def network(
     edges: Iterable[tuple[str, str]],
     masters: Mapping[str, str] = MappingProxyType({}),
+    *,
+    defers: bool = False,
     **options: object,
 ) -> Exchange:
     """Brokers joined by these links; `masters` has those of some."""
-    exchange = Exchange()
+    exchange = Exchange(defers=defers)
     links = list(edges)
     names = dict.fromkeys(name for edge in links for name in edge)
     for name in names:

@@ -284,6 +284,18 @@ def test_times_in_which_the_broker_does_not_read_count_for_nobody(is_paused: boo
     assert scene.closed == {1: CloseCode.HANDSHAKE_TIMEOUT, 2: CloseCode.FRAME_TIMEOUT}
 
 
+def test_a_pause_without_calls_is_counted_once() -> None:
+    scene = Scene(handshake_us=4 * SECOND)
+    scene.open(1)
+    scene.broker.pause(scene.now_us)
+    scene.now_us += 20 * SECOND
+    scene.broker.resume(scene.now_us)
+    for _ in range(60):
+        scene.pass_s(0.1)
+        scene.send(1, b"")
+    assert scene.closed == {1: CloseCode.HANDSHAKE_TIMEOUT}
+
+
 def test_silence_is_noticed_although_timers_are_late() -> None:
     """A wake that comes a little late is not a pause of the process."""
     scene = Scene()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from palio.model.language import parse
+from palio.protocol.broker.settings import ROUTINGS
+from palio.protocol.wire.codes import CloseCode, NeighbourRole
 from palio.protocol.wire.control import (
     ControlMessage,
     Durable,
+    ExplainHop,
     LinkState,
     LinkStates,
     RouterPacket,
@@ -66,3 +70,42 @@ def test_with_forwarding_filters_of_link_states_are_not_subscriptions() -> None:
         say(exchange, "a", "b", message)
     assert exchange.brokers["a"].is_linked("b")
     assert len(exchange.brokers["a"].parts.table) == 0
+
+
+@pytest.mark.parametrize("routing", ROUTINGS)
+@pytest.mark.parametrize("defers", [False, True])
+def test_a_question_with_an_invalid_route_ends_the_link_only(routing: str, defers: bool) -> None:
+    exchange = network([("a", "b"), ("a", "c")], routing=routing, defers=defers)
+    for route in (b"\xc0", b"\x92\x01\xc0", b"\x01"):
+        say(exchange, "a", "b", ExplainHop(1, "b", "", '{"x": 1}', "", msgspec.Raw(route)))
+        assert not exchange.brokers["a"].is_linked("b")
+        assert exchange.brokers["a"].is_linked("c")
+        exchange.join("a", "b")
+        assert exchange.brokers["a"].is_linked("b")
+
+
+def test_the_beginning_of_a_packet_goes_with_its_link() -> None:
+    """Also if a newer connection of the same neighbour has replaced it."""
+    exchange = network([("a", "b")], routing="forwarding")
+    say(exchange, "a", "b", RouterPacket(b"x" * 1000, more=True))
+    assert exchange.brokers["a"].parts.neighbours._packets
+    exchange.join("a", "b")
+    assert exchange.brokers["a"].is_linked("b")
+    assert not exchange.brokers["a"].parts.neighbours._packets
+
+
+@pytest.mark.parametrize("dialler", ["a", "b"])
+def test_brokers_with_different_routing_refuse_each_other(dialler: str) -> None:
+    exchange = Exchange()
+    exchange.add("a", {"b": NeighbourRole.PEER}, routing="PSF")
+    exchange.add("b", {"a": NeighbourRole.PEER}, routing="iPS")
+    other = "ab"[dialler == "a"]
+    exchange.join(dialler, other)
+    assert not exchange.brokers["a"].is_linked("b")
+    (name, reason), *_ = exchange.closed
+    routing = {"a": "PSF", "b": "iPS"}
+    assert (name, reason.code) == (dialler, CloseCode.ROUTING)
+    assert reason.reason == (
+        f"broker '{dialler}' has routing '{routing[dialler]}', and '{other}' has '{routing[other]}': "
+        "set the same routing in [broker] of all brokers of a network"
+    )

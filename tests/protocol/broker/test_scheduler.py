@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 
 from palio.model.language import parse
@@ -10,7 +12,7 @@ from palio.protocol.broker.access import EVERYTHING, Access, Identity
 from palio.protocol.broker.broker import Broker
 from palio.protocol.broker.explain import DELIVERS_MAX
 from palio.protocol.broker.settings import Settings, SubscriptionBounds
-from palio.protocol.interfaces import Advertiser
+from palio.protocol.interfaces import Advertiser, LiveSubscription
 from palio.protocol.wire.control import (
     VERSION,
     AdvertiseRequest,
@@ -381,3 +383,42 @@ def test_a_client_that_leaves_while_its_grants_are_checked_is_forgotten() -> Non
     host.core.close(1, NOW)
     host.run()
     assert len(host.core.parts.table) == 0
+
+
+def test_a_client_that_has_left_gets_nothing_while_its_subscriptions_are_removed() -> None:
+    host = Host()
+    host.client(1)
+    host.client(2)
+    host.send(1, *(SubscribeRequest(i, f"x < {i + 10}") for i in range(200)))
+    host.run()
+    host.core.close(1, NOW)
+    before = host.core.snapshot().live.delivered
+    host.publish(2, 1)
+    host.run()
+    assert host.core.snapshot().live.delivered == before
+
+
+def test_what_follows_a_broken_frame_in_a_backlog_is_not_read() -> None:
+    host = Host()
+    host.client(1)
+    host.send(1, *(SubscribeRequest(i, f"x = {i}") for i in range(1, 101)))
+    assert 1 in host.core._scheduler.backlogs
+    host.core.receive(1, b"\0" * 9, NOW)  # a frame of no bytes
+    host.core.receive(1, control_frame(SubscribeRequest(500, "x = 500")), NOW)
+    host.run()
+    assert 1 not in host.core.parts.links.open
+    assert 1 not in host.core._scheduler.backlogs
+
+
+def test_an_interface_that_is_being_removed_can_be_entered_again_at_once() -> None:
+    """The rest of the removal is done first, whoever does it."""
+    parts = Host().core.parts
+    interests, interface = parts.interests, LiveSubscription(7, 1)
+    filters = parse(" OR ".join(f"x = {i} AND y = {i}" for i in range(20))).filters
+    assert len(list(interests.enter(interface, filters))) > 1
+    interests.subscribe(interface, (7, 1), 5)
+    interests.unsubscribe((7, 1))
+    (removal,) = parts.work.new
+    assert len(list(islice(interests.enter(interface, filters), 100))) < 100
+    assert list(removal) == []
+    assert len(parts.port.router.subscriptions) == 20

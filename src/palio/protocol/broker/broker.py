@@ -278,10 +278,9 @@ class Broker:
         others."""
         missed_us = now_us - self.now_us - self.settings.keepalive_us
         self.now_us = self.parts.data_path.now_us = now_us
-        if missed_us > 0:
+        if missed_us > 0 and self._guard.is_listening:  # else `resume` counts all of it
             self._guard.listen_from(now_us, missed_us)
-            if self._guard.is_listening:  # else `resume` counts all of it
-                self.parts.view.database.wake(now_us, missed_us)
+            self.parts.view.database.wake(now_us, missed_us)
 
     # ---- results of the parts
 
@@ -349,6 +348,7 @@ class Broker:
         """Close a link over which something came that is wrong. A damaged store is no fault of it."""
         if isinstance(error, InvalidFile):
             raise BrokerFailed(f"the store is damaged: {error}") from error
+        self._scheduler.discard_unread(link)
         self._links.close(link, close_code(error), str(error))
 
     def _take_messages(self, link: Link, item: MessageBatch | MessageFrame) -> None:

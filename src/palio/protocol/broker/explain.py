@@ -21,13 +21,13 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from palio.errors import LimitExceeded
+from palio.errors import LimitExceeded, PalioError
 from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.protocol.broker.access import check_admin
 from palio.protocol.broker.durable import HomeSubscriptions
 from palio.protocol.broker.effects import BackgroundJob, Output
-from palio.protocol.broker.links import Link, Links
+from palio.protocol.broker.links import Link, Links, close_code
 from palio.protocol.broker.neighbours import NeighbourLinks
 from palio.protocol.broker.scheduler import Slices, WorkList
 from palio.protocol.broker.subscriptions import ClientSubscriptions
@@ -123,7 +123,7 @@ class Explaining:
     def hear(self, link: Link, message: ExplainHop | HopExplained) -> None:
         if isinstance(message, ExplainHop):
             asked = msgspec.structs.replace(message, came_from=link.neighbour)
-            self._work.add(self._explain(asked, Message.from_json(asked.attributes)))
+            self._work.add(self._explain_hop(link, asked, Message.from_json(asked.attributes)))
         else:
             self._send(message)
 
@@ -145,6 +145,14 @@ class Explaining:
             else:
                 del self._questions[number]
                 self._work.add(self._answer(question))
+
+    def _explain_hop(self, link: Link, asked: ExplainHop, message: Message) -> Slices:
+        """For a neighbour, whose messages do not wait meanwhile; a route that is invalid closes its
+        link."""
+        try:
+            yield from self._explain(asked, message)
+        except PalioError as error:
+            self._links.close(link, close_code(error), str(error))
 
     def _explain(self, asked: ExplainHop, message: Message) -> Slices:
         """Report what this broker does with the message, and ask its next hops."""

@@ -19,7 +19,15 @@ from palio.protocol.broker.settings import Settings
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.wire.control import VERSION, Confirm, ControlMessage, Hello, Welcome
 from palio.protocol.wire.frames import BrokenFrame, FrameKind, scan_forward, scan_publish
-from palio.protocol.wire.handshake import NONCE_BYTES, Answering, Dialling, answer, dial, is_client
+from palio.protocol.wire.handshake import (
+    NONCE_BYTES,
+    Answering,
+    Dialling,
+    LinkTerms,
+    answer,
+    dial,
+    is_client,
+)
 
 
 class Handshakes:
@@ -44,9 +52,8 @@ class Handshakes:
         """This broker has dialled a neighbour."""
         link.dialled = neighbour
         known, nonce = self._settings.neighbours[neighbour], self._random(NONCE_BYTES)
-        link.handshake, hello = dial(
-            self._settings.name, neighbour, known.secret, nonce, known.role
-        )
+        terms = LinkTerms(known.role, self._settings.routing)
+        link.handshake, hello = dial(self._settings.name, neighbour, known.secret, nonce, terms)
         self._output.say(link.number, hello)
 
     def hear(self, link: Link, message: ControlMessage, now_us: int) -> None:
@@ -61,8 +68,9 @@ class Handshakes:
             self._welcome(link)
         elif isinstance(message, Hello) and link.handshake is None:
             secrets = {name: n.secret for name, n in settings.neighbours.items()}
-            nonce, role = self._random(NONCE_BYTES), settings.role_of(message.name)
-            link.handshake, welcome = answer(settings.name, message, secrets, nonce, credit, role)
+            nonce = self._random(NONCE_BYTES)
+            terms = LinkTerms(settings.role_of(message.name), settings.routing)
+            link.handshake, welcome = answer(settings.name, message, secrets, nonce, credit, terms)
             self._output.say(link.number, welcome)
         elif isinstance(message, Welcome) and isinstance(link.handshake, Dialling):
             self._output.say(link.number, link.handshake.welcome(message, credit))

@@ -78,6 +78,7 @@ class Interests:
         self.remote = RemoteInterests(table, policy, flush)
         """The interests of other brokers, by their link states; it flushes, too."""
         self._changing: set[LocalInterface] = set()  # in slices
+        self._removals: dict[LocalInterface, Slices] = {}
         self._compared = 0
         self._filters: dict[DurableSubscription | PublishGrant, tuple[Filter, ...]] = {}
 
@@ -86,6 +87,8 @@ class Interests:
     def enter(self, interface: LocalInterface, filters: Sequence[Filter]) -> Slices:
         """Add the filters of an interface, in slices if they are many. Nobody gets its messages before
         `subscribe`. Nothing happens if it is there already."""
+        for units in self._removals.get(interface, ()):  # noqa: UP028 (`yield from` would close it)
+            yield units
         while interface in self._changing:
             yield None
         if self._local.has(interface):
@@ -122,7 +125,8 @@ class Interests:
             self._port.step(Left(interface))
         else:
             self._changing.add(interface)
-            self._work.add(self._remove_in_slices(interface, filters))
+            self._removals[interface] = self._remove_in_slices(interface, filters)
+            self._work.add(self._removals[interface])
 
     def _remove_in_slices(self, interface: LocalInterface, filters: list[Filter]) -> Slices:
         for part in in_slices(filters, REMOVED_AT_ONCE):
@@ -133,6 +137,7 @@ class Interests:
         self._flush()
         self._port.step(Left(interface))
         self._changing.discard(interface)
+        del self._removals[interface]
 
     def units_spent(self) -> int:
         """What changes have cost since the last call because filters cover each other: the units of the

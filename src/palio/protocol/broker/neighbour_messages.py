@@ -64,8 +64,8 @@ class NeighbourMessages:
             self._interests.neighbour(name, role)
 
     def leave(self, link: Link) -> None:
+        self._packets.pop(link.number, None)
         if self.links.leave(link):
-            self._packets.pop(link.number, None)
             self._flooding.leave(link.neighbour)
             self._interests.neighbour(link.neighbour, None)
 

@@ -193,6 +193,11 @@ class TurnScheduler:
             backlog.is_paused = True
             self.reading[link] = False
 
+    def discard_unread(self, link: Link) -> None:
+        """A frame of this link was broken: what came behind it means nothing."""
+        if link.number in self.backlogs:
+            self.backlogs[link.number].unread.clear()
+
     def detach(self, slices: Slices) -> None:
         """Work that belongs to no link. It begins in its turn: many may come at once."""
         backlog = self._wait(None, slices)

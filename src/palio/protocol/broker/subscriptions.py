@@ -99,8 +99,8 @@ class ClientSubscriptions:
         """Remove the client of a link. Subscriptions that others take part in go on without it at once;
         returns the slices that remove the rest, which get nothing any more."""
         alone: list[ClientSubscription] = []
-        self.withheld.leave(link)
         self._grants.pop(link, None)
+        self.withheld.leave(link)
         for one in self._clients.pop(link).values():
             if not self._local.is_alone(link, one.id):
                 self._remove(one)

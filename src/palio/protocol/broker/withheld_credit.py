@@ -39,8 +39,10 @@ class WithheldCredit:
         self._consumers.get(consumer.link, {}).pop(consumer, None)
 
     def leave(self, link: int) -> None:
-        """The client of a link has left."""
-        self._reasons.pop(link, None)
+        """The client of a link has left: it gets nothing while its subscriptions are removed."""
+        if link not in self._reasons:
+            self.withhold([link])
+        del self._reasons[link]
         self._consumers.pop(link, None)
         self._local.forget_link(link)
 

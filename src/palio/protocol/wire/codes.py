@@ -27,6 +27,8 @@ class CloseCode(StrEnum):
     """It speaks another version of the protocol."""
     ROLES = "roles"
     """Two brokers do not agree who is master and who is slave."""
+    ROUTING = "routing"
+    """Two brokers have different routing policies."""
     REPLACED = "replaced"
     """The same client or broker has another connection."""
     SILENT = "silent"
@@ -62,7 +64,15 @@ class CloseCode(StrEnum):
         return self not in _FOR_GOOD
 
 
-_FOR_GOOD = frozenset({CloseCode.PROTOCOL, CloseCode.DENIED, CloseCode.VERSION, CloseCode.ROLES})
+_FOR_GOOD = frozenset(
+    {
+        CloseCode.PROTOCOL,
+        CloseCode.DENIED,
+        CloseCode.VERSION,
+        CloseCode.ROLES,
+        CloseCode.ROUTING,
+    }
+)
 
 
 class EndCode(StrEnum):

@@ -106,6 +106,8 @@ class Welcome(_Control, frozen=True, tag="Welcome"):
     the other end would."""
     neighbour_role: str = NeighbourRole.PEER
     """Of a broker: what the other end is to it, a `NeighbourRole`."""
+    routing: str = ""
+    """Of a broker: its routing policy; empty: it does not say."""
 
 
 class Confirm(_Control, frozen=True, tag="Confirm"):
@@ -114,7 +116,8 @@ class Confirm(_Control, frozen=True, tag="Confirm"):
     proof: bytes
     credit: Number = 0
     neighbour_role: str = NeighbourRole.PEER
-    """Both as in Welcome."""
+    routing: str = ""
+    """All three as in Welcome."""
 
 
 # ---- requests of clients

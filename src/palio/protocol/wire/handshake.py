@@ -58,6 +58,12 @@ class RolesDiffer(Unwelcome):
     code = CloseCode.ROLES
 
 
+class RoutingDiffers(Unwelcome):
+    """Two brokers have different routing policies."""
+
+    code = CloseCode.ROUTING
+
+
 class TooManyConnections(Unwelcome):
     """The broker has no place for another client."""
 
@@ -127,6 +133,33 @@ def check_client(hello: Hello) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkTerms:
+    """What the ends of a link between brokers must agree on."""
+
+    role: NeighbourRole = NeighbourRole.PEER
+    """What the other end is to this one."""
+    routing: str = ""
+    """The routing policy of this end; empty: it does not say."""
+
+    def check(self, me: str, other: str, told: Welcome | Confirm) -> None:
+        """Raise RolesDiffer or RoutingDiffers unless the other end has the same terms."""
+        if told.neighbour_role != self.role.other_way:
+            raise RolesDiffer(
+                f"broker {me!r} has {other!r} as its {self.role}, and {other!r} has {me!r} as its "
+                f"{_short(told.neighbour_role)}: set role in [neighbours] of both brokers, to peer, or "
+                "to master at the one below and slave at the one above"
+            )
+        if self.routing and told.routing and told.routing != self.routing:
+            raise RoutingDiffers(
+                f"broker {me!r} has routing {self.routing!r}, and {other!r} has "
+                f"{_short(told.routing)}: set the same routing in [broker] of all brokers of a network"
+            )
+
+
+PEERS = LinkTerms()
+
+
+@dataclass(frozen=True, slots=True)
 class Dialling:
     """A broker that has said Hello and waits for the answer."""
 
@@ -134,12 +167,11 @@ class Dialling:
     other: str
     nonce: bytes
     secret: bytes = field(repr=False)
-    role: NeighbourRole = NeighbourRole.PEER
-    """What the other end is to this one."""
+    terms: LinkTerms = PEERS
 
     def welcome(self, welcome: Welcome, credit: int = 0) -> Confirm:
-        """Check the proof and the role of the other end, and return ours. Raises Impostor or
-        RolesDiffer. `credit`: how many messages this end takes over the link."""
+        """Check the proof and the terms of the other end, and return ours. Raises Impostor, RolesDiffer
+        or RoutingDiffers. `credit`: how many messages this end takes over the link."""
         _check_version(f"the broker at {self.other!r}", welcome.version)
         if welcome.broker != self.other:
             raise Impostor(
@@ -152,9 +184,9 @@ class Dialling:
         nonces = (self.nonce, welcome.nonce)
         proof = _proof(self.secret, b"listener", self.other, self.me, nonces)
         _check_proof(self.other, proof, welcome.proof)
-        _check_role(self.me, self.other, self.role, welcome.neighbour_role)
+        self.terms.check(self.me, self.other, welcome)
         mine = _proof(self.secret, b"dialler", self.me, self.other, nonces)
-        return Confirm(mine, credit, self.role)
+        return Confirm(mine, credit, self.terms.role, self.terms.routing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +196,13 @@ class Answering:
     me: str
     other: str
     proof: bytes = field(repr=False)
-    role: NeighbourRole = NeighbourRole.PEER
-    """What the other end is to this one."""
+    terms: LinkTerms = PEERS
 
     def confirm(self, confirm: Confirm) -> None:
-        """Raise Impostor unless `other` has proved its name, RolesDiffer if it has another role."""
+        """Raise Impostor unless `other` has proved its name, RolesDiffer or RoutingDiffers if it has
+        other terms."""
         _check_proof(self.other, self.proof, confirm.proof)
-        _check_role(self.me, self.other, self.role, confirm.neighbour_role)
+        self.terms.check(self.me, self.other, confirm)
 
 
 def dial(
@@ -178,17 +210,16 @@ def dial(
     other: str,
     secret: bytes,
     nonce: bytes,
-    role: NeighbourRole = NeighbourRole.PEER,
+    terms: LinkTerms = PEERS,
 ) -> tuple[Dialling, Hello]:
-    """Begin as the broker that dials. `nonce`: 32 bytes that were never used before; `role`: what the
-    other end is to this one."""
+    """Begin as the broker that dials. `nonce`: 32 bytes that were never used before."""
     check_name("this broker", me)
     check_name("the neighbour", other)
     if me == other:
         raise Impostor(f"{me!r} is this broker's own name: it does not dial itself")
     _check_nonce(me, nonce)
     hello = Hello(VERSION, HelloRole.BROKER, me, nonce=nonce)
-    return Dialling(me, other, nonce, secret, role), hello
+    return Dialling(me, other, nonce, secret, terms), hello
 
 
 def answer(
@@ -197,10 +228,10 @@ def answer(
     secrets: Mapping[str, bytes],
     nonce: bytes,
     credit: int = 0,
-    role: NeighbourRole = NeighbourRole.PEER,
+    terms: LinkTerms = PEERS,
 ) -> tuple[Answering, Welcome]:
     """Begin as the broker that was dialled. `secrets`: of each neighbour, by its name; `credit`: how
-    many messages are taken over the link; `role`: what the other end is to this one."""
+    many messages are taken over the link."""
     _check_version("the broker that dials", hello.version)
     other = hello.name
     if other == me:
@@ -216,8 +247,11 @@ def answer(
     nonces = (hello.nonce, nonce)
     mine = _proof(secret, b"listener", me, other, nonces)
     theirs = _proof(secret, b"dialler", other, me, nonces)
-    welcome = Welcome(VERSION, me, nonce=nonce, proof=mine, credit=credit, neighbour_role=role)
-    return Answering(me, other, theirs, role), welcome
+    welcome = Welcome(
+        VERSION, me, nonce=nonce, proof=mine, credit=credit,
+        neighbour_role=terms.role, routing=terms.routing,
+    )  # fmt: skip
+    return Answering(me, other, theirs, terms), welcome
 
 
 def _proof(
@@ -233,16 +267,6 @@ def _check_proof(name: str, expected: bytes, proof: bytes) -> None:
         raise Impostor(
             f"whoever says to be {name!r} does not prove it: the secret of this pair must be the "
             "same in both brokers' configuration"
-        )
-
-
-def _check_role(me: str, other: str, role: NeighbourRole, told: str) -> None:
-    """`role`: what the other is to this broker; `told`: what this broker is to the other."""
-    if told != role.other_way:
-        raise RolesDiffer(
-            f"broker {me!r} has {other!r} as its {role}, and {other!r} has {me!r} as its "
-            f"{_short(told)}: set role in [neighbours] of both brokers, to peer, or to master at the "
-            "one below and slave at the one above"
         )
 
 
