@@ -84,6 +84,7 @@ class _BrokerLine:
                 MemoryStore(),
                 self.now_us,
                 _numbered(1000 * i),
+                defers=True,
             )
         self._busy: set[str] = set(NAMES)
         self._ends: dict[tuple[str, int], tuple[str, int]] = {}
@@ -120,6 +121,11 @@ class _BrokerLine:
             effects = self.brokers[name].take()
             for link, frames in effects.writes.items():
                 self._carry(name, link, b"".join(frames))
+            for job in effects.jobs:
+                job.run()
+                self.brokers[name].finished(job, self.now_us)
+            if effects.has_more or effects.jobs:
+                self._busy.add(name)
             if effects.commit is not None:
                 self.at = name
                 self.brokers[name].committed(effects.commit, self.now_us)

@@ -1,4 +1,4 @@
-"""Opening the store of a broker, off the event loop, and what a standby does until it has it.
+"""Opening the store of a broker, and what a standby does until it has it.
 
 A second process with the name and the database of a broker that runs is its standby. It listens and
 dials nowhere, answers /healthz and /readyz, and takes over when the lease is free: at once after a

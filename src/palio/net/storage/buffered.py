@@ -42,10 +42,6 @@ class BufferedChanges(ABC):
     def pending_bytes(self) -> int:
         return self._pending.size + self._leaving.size
 
-    @property
-    def has_pending(self) -> bool:
-        return bool(self._pending.changes)
-
     def put(self, key: str, value: bytes) -> None:
         self._pending.put(key, value)
 

@@ -228,7 +228,10 @@ class Standby:
                      "seen": seen}  # fmt: skip
         warnings: list[object] = []
         connection.add_notice_handler(warnings.append)
-        taken = connection.execute(_TAKE, arguments).fetchone()
+        try:
+            taken = connection.execute(_TAKE, arguments).fetchone()
+        finally:
+            connection.remove_notice_handler(warnings.append)
         # A warning: the wait for the synchronous standby was cancelled. The lease expires unused.
         return None if taken is None or warnings else int(taken[0])
 

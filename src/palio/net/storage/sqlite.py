@@ -67,8 +67,10 @@ class SqliteStore(ReadingStore, BufferedStore):
                 undo.callback(self._writer.close)
                 self._state = _prepared(self._writer, found)
                 self._reader = connected(self._path)
+                undo.callback(self._reader.close)
                 self._reader.execute("PRAGMA query_only = ON")
                 self._copier = connected(self._path)
+                undo.callback(self._copier.close)
                 contents = MarkerContents(self._state.identity, FORMAT, self._state.commits)
                 self._marker = MarkerFile(directory, contents)
             except sqlite3.Error as error:

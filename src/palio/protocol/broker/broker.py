@@ -1,6 +1,6 @@
 """The core of a broker. Its host has the sockets, the disk and the clock.
 
-    open, receive, close, pause, resume, wake, committed ──▶ Broker ──▶ take() ──▶ Effects
+    calls of the host: open, receive, close, wake, ... (the section `input`) ─▶ Broker ─▶ take() ─▶ Effects
 
     bytes ─▶ frames ─┬─ message batches ─▶ data_path.py ─┬─▶ local.py       clients here
                      │                                   ├─▶ policies/      neighbours

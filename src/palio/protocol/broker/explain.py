@@ -15,6 +15,7 @@ Comparing a message with every subscription takes long, so it is a job of the ho
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias, TypeVar
@@ -67,14 +68,16 @@ _NAMED_AT_ONCE = 1000
 
 
 class _Question:
-    __slots__ = ("deadline_us", "hops", "link", "request", "silent")
+    __slots__ = ("awaited", "deadline_us", "hops", "link", "request")
 
-    def __init__(self, link: int, request: Explain, deadline_us: int) -> None:
+    def __init__(self, link: int, request: Explain, deadline_us: int, me: str) -> None:
         self.link = link
         self.request = request
         self.deadline_us = deadline_us
         self.hops: list[Hop] = []
-        self.silent: list[str] = []  # one entry for each packet that is not explained yet
+        self.awaited = Counter({me: 1})
+        """By broker: packets that are not explained yet; below 0: its answer has overtaken the one that
+        names it."""
 
 
 class Explaining:
@@ -116,7 +119,7 @@ class Explaining:
         message = Message.from_json(request.attributes)
         self._asked += 1
         number, me = self._asked, self._database.me
-        self._questions[number] = _Question(link.number, request, now_us + SILENT_US)
+        self._questions[number] = _Question(link.number, request, now_us + SILENT_US, me)
         asked = ExplainHop(number, me, "", request.attributes, request.subscription)
         yield from self._explain(asked, message)
 
@@ -208,16 +211,15 @@ class Explaining:
         question = self._questions.get(told.id)
         if question is None:
             return
-        if told.hop.broker in question.silent:
-            question.silent.remove(told.hop.broker)
+        question.awaited[told.hop.broker] -= 1
+        question.awaited.update([name for name, _ in told.hop.sends])
         question.hops.append(told.hop)
-        question.silent += [name for name, _ in told.hop.sends]
-        if not question.silent or len(question.hops) > HOPS_MAX:
+        if not any(question.awaited.values()) or len(question.hops) > HOPS_MAX:
             del self._questions[told.id]
             self._work.add(self._answer(question))
 
     def _answer(self, question: _Question) -> Slices:
-        silent = tuple(dict.fromkeys(question.silent))
+        silent = tuple(name for name, count in question.awaited.items() if count > 0)
         first, *others = question.hops
         request = question.request
         elsewhere = self._elsewhere(question)

@@ -64,7 +64,7 @@ class LinkGuard:
         keepalive_us: int,
     ) -> None:
         self.watched: set[int] = set()
-        """Links for which `received` must be called, whatever arrives; also if `reader.waiting` is set."""
+        """Links for which `arrived` must be called, whatever arrives; also if `reader.waiting` is set."""
         self.unfinished_bytes = 0
         self._links, self._output, self._backlogs = links, output, backlogs
         self._bounds, self._keepalive_us = bounds, keepalive_us

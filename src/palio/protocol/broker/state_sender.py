@@ -6,7 +6,7 @@
                      └─ others: at once
 
 So a neighbour gets the states of each broker in the order of their numbers. While the link is congested,
-nothing is sent; `resume` continues.
+no complete states are sent; `resume` continues.
 """
 
 from __future__ import annotations

@@ -41,10 +41,6 @@ class DurableFact(NamedTuple):
     durable: Durable
 
 
-DurableNews: TypeAlias = list[tuple[DurableFact, bool]]
-"""Durable subscriptions of other brokers that came (True) and went, in order."""
-
-
 class RecordStatus(Enum):
     LIVE = auto()
     FACTS = auto()

@@ -1,7 +1,7 @@
 """The interface of routing policies: which neighbours get a message next, and with which header.
 
     route       the routing header of a message
-    interested  the brokers that match it, by the interest table of this broker
+    interested  the names of other brokers, or of entries, that match it in the interest table
     next_hops   ──▶ [(neighbour, route), ...]
 
 A policy is told the topology (`on_topology`), the neighbours that are linked (`on_neighbour`) and the
@@ -13,9 +13,9 @@ While brokers have different topologies, a message may be dropped, and is counte
     unknown   the source, or a receiver, in the route is not in the topology
     spent     it has no hops left
 
-A message that is astray or unknown is refused, but not spent for the broker: it is delivered here,
-and forwarded when a copy comes on the right path. So a broker forwards a message for one neighbour
-only, and a message causes at most brokers x hops packets; with DRP, receivers x hops.
+A copy that is astray or unknown is delivered here, but not forwarded; a later copy on the right path
+is. So a broker forwards a message for one neighbour only, and a message causes at most brokers x hops
+packets; with DRP, receivers x hops.
 """
 
 from __future__ import annotations
