@@ -6,6 +6,8 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
+from palio.printable import printable
+
 if TYPE_CHECKING:
     from palio.net.client.notes import ReceivedMessage
 
@@ -14,12 +16,12 @@ def line_of(note: ReceivedMessage | list[Any], as_json: bool) -> str:
     """A message, or the messages that match a pattern, on one line."""
     if isinstance(note, list):
         if not as_json:
-            return "  ".join(part.json.decode() for part in note)
+            return "  ".join(printable(part.json.decode()) for part in note)
         return json.dumps({"messages": [fields_of(part) for part in note]}, ensure_ascii=False)
     if as_json:
         return json.dumps(fields_of(note), ensure_ascii=False)
     body = f"  ({len(note.body):,} bytes)" if note.body else ""
-    return note.json.decode() + body
+    return printable(note.json.decode()) + body
 
 
 def fields_of(note: ReceivedMessage) -> dict[str, object]:

@@ -14,6 +14,7 @@ from palio.cli.connection import ConnectionOptions, with_connection
 from palio.cli.feedback import announce_compiling, say
 from palio.cli.running import run
 from palio.errors import PalioError
+from palio.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from palio.net.cluster import Cluster
@@ -143,7 +144,7 @@ def topology(
             places, here = await client.topology(memory=memory), client.broker
         if not as_json:
             drawn = picture.memory_table if memory else picture.draw
-            print(drawn(places, here))
+            print(printable_lines(drawn(places, here)))
             return
         for place in places:
             row: dict[str, object] = {
@@ -201,7 +202,7 @@ def explain(
         async with connection.client() as client:
             explained = await client.explain(attributes, subscription)
         if not as_json:
-            print("\n".join(explanations.lines(explained, subscription)))
+            print("\n".join(map(printable, explanations.lines(explained, subscription))))
             return
         for hop in explained.hops:
             row = {"broker": hop.broker, "came_from": hop.came_from}

@@ -14,6 +14,7 @@ from palio.cli.connection import ConnectionOptions, with_connection
 from palio.cli.feedback import say
 from palio.cli.running import run
 from palio.errors import PalioError
+from palio.printable import printable
 
 if TYPE_CHECKING:
     from palio.net.client import Client
@@ -197,7 +198,7 @@ def _print_table(head: Sequence[str], cells: Sequence[Sequence[str]], empty: str
     if not cells:
         say(f"palio: {empty}")
         return
-    rows = [head, *([_printable(cell) for cell in row] for row in cells)]
+    rows = [head, *([printable(cell) for cell in row] for row in cells)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
@@ -219,8 +220,3 @@ def _credit(row: SubscriptionRow) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _WIDTH_MAX else text[: _WIDTH_MAX - 3] + "..."
-
-
-def _printable(text: str) -> str:
-    """Names that others chose do not control the terminal."""
-    return text if text.isprintable() else text.encode("unicode_escape").decode()

@@ -15,6 +15,8 @@ from palio.model.language import parse
 from palio.model.message import Message, as_message
 from palio.model.predicate import Constraint
 
+_SHAPE_MAX = 40_000  # characters of one constraint beside its literals
+
 
 class Advertisement(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """A set of allowed attributes.
@@ -55,7 +57,7 @@ def parse_advertisement(texts: Iterable[str]) -> Advertisement:
 
 
 def _single(text: str) -> Constraint:
-    predicate = parse(text, limit=_FILTERS_MAX)
+    predicate = parse(text, limit=_FILTERS_MAX, shape_max=_SHAPE_MAX)
     if len(predicate) != 1 or len(predicate.filters[0]) != 1:
         raise InvalidPredicate(
             f"{text}: an advertisement is a list of single constraints; write AND as two of them"

@@ -42,11 +42,13 @@ class _KeptTemplates(dict[str, "Template"]):
 _kept = _KeptTemplates()
 
 
-def parse(text: str | Predicate, *, limit: int = FILTERS_MAX) -> Predicate:
+def parse(
+    text: str | Predicate, *, limit: int = FILTERS_MAX, shape_max: int = SHAPE_MAX
+) -> Predicate:
     """Read a predicate written as a SQL boolean expression.
 
-    `limit` bounds the number of filters of the normal form. Raises ParseError, which points at
-    the character, or its child LimitExceeded.
+    `limit` bounds the number of filters of the normal form, `shape_max` the characters beside the
+    literals. Raises ParseError, which points at the character, or its child LimitExceeded.
 
     >>> parse("dest = 'MXP' AND price < 500 OR airline LIKE 'U%'")
     Predicate(dest = 'MXP' AND price < 500 OR airline LIKE 'U%')
@@ -64,6 +66,11 @@ def parse(text: str | Predicate, *, limit: int = FILTERS_MAX) -> Predicate:
     shape, literals = lift(text)
     template = _kept.get(shape)
     if template is None or len(template.filters) > limit:
+        if len(shape) > shape_max:
+            raise LimitExceeded(
+                f"the predicate has {len(shape):,} characters beside its literals, "
+                f"the limit is {shape_max:,}"
+            )
         template = _template(text, shape, literals, limit)
     try:
         return template.fill(literals)
@@ -79,11 +86,6 @@ def _template(text: str, shape: str, literals: list[Literal], limit: int) -> Tem
 
     if not text.strip():
         raise ParseError("the predicate is empty; TRUE selects every message")
-    if len(shape) > SHAPE_MAX:
-        raise LimitExceeded(
-            f"the predicate has {len(shape):,} characters beside its literals, "
-            f"the limit is {SHAPE_MAX:,}"
-        )
     _check_shape(text, shape)
     try:
         made = template(shape, literals, limit)
@@ -97,16 +99,27 @@ def _template(text: str, shape: str, literals: list[Literal], limit: int) -> Tem
         raise ParseError("the expression is nested too deeply", text) from None
     except SqlglotError as error:
         raise _syntax_error(text, shape, error) from None
+    except Exception:  # whatever else sqlglot raises where it expects something else
+        raise ParseError("this is not a SQL expression", text, 0) from None
     if made.reusable and len(shape) <= _KEPT_SHAPE_MAX:
         _kept.keep(shape, made)
     return made
 
 
-_MARK = re.compile(r"`(?:[^`]|``)+`|'[0-9]+'|[^\w\s.,=<>!+*/%-]|\b(?:\w++\s*+<\s*+){4}")
+_MARK = re.compile(
+    r"`(?:[^`]|``)+`|'[0-9]+'|\b[^\W\d]\w*+\s*+\(|[^\w\s.,=<>!+*/%-]|\b(?:\w++\s*+<\s*+){4}"
+)
+_OPERATORS = ("AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "ESCAPE")
+_FUNCTIONS = ("CAST", "TYPEOF", "STARTSWITH", "ENDSWITH", "CONTAINS")
+_BEFORE_PARENTHESIS = frozenset([*_OPERATORS, *_FUNCTIONS])
+"""The parser knows hundreds of other functions, and takes for ever when some of them are nested."""
 
 
 def _check_shape(text: str, shape: str) -> None:
-    """Refuse what would mislead the parser: strange characters, open quotes, deep nesting."""
+    """Refuse what would mislead the parser: unknown functions, strange characters, open quotes, deep
+    nesting."""
+
+    from palio.model.sql import SUPPORTED
 
     def fail(reason: str, at: int) -> NoReturn:
         raise ParseError(reason, text, origin(text, at))
@@ -114,8 +127,11 @@ def _check_shape(text: str, shape: str) -> None:
     opened: list[int] = []
     for found in _MARK.finditer(shape):
         mark, at = found[0], found.start()
-        if mark == "(":
-            opened.append(at)
+        if mark[-1] == "(":
+            word = mark[:-1].rstrip()
+            if word and word.upper() not in _BEFORE_PARENTHESIS:
+                fail(f"the function {word} is not supported: {SUPPORTED}", at)
+            opened.append(found.end() - 1)
             if len(opened) > NESTING_MAX:
                 fail(f"parentheses are nested more than {NESTING_MAX} deep", at)
         elif mark == ")":

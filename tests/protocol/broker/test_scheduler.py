@@ -27,6 +27,7 @@ from palio.protocol.wire.control import (
     Subscribed,
     SubscribeRequest,
     SubscriptionEnded,
+    UnadvertiseRequest,
     Wanted,
 )
 from palio.protocol.wire.frames import FrameReader, MessageFrame, control_frame, message_frame
@@ -422,3 +423,27 @@ def test_an_interface_that_is_being_removed_can_be_entered_again_at_once() -> No
     assert len(list(islice(interests.enter(interface, filters), 100))) < 100
     assert list(removal) == []
     assert len(parts.port.router.subscriptions) == 20
+
+
+def test_advertisements_count_in_the_budget_of_their_client() -> None:
+    host = Host(subscriptions=SubscriptionBounds(predicates_bytes_max=1000))
+    host.client(1)
+    host.send(1, *(AdvertiseRequest(i, (f"x{i} = '{'y' * 300}'",)) for i in (1, 2, 3, 2)))
+    host.run()
+    assert [type(one).__name__ for one in host.heard[1]] == ["Done", "Done", "Refused", "Done"]
+    host.send(1, UnadvertiseRequest(1), AdvertiseRequest(3, (f"x = '{'y' * 300}'",)))
+    host.run()
+    assert [type(one).__name__ for one in host.heard[1][4:]] == ["Done", "Done"]
+    host.core.close(1, NOW)
+    host.run()
+    assert host.core.parts.subscriptions.budget._total == 0
+
+
+@pytest.mark.parametrize("name", ["\0evil", "a\nb", "\x1b[2J"])
+def test_names_of_durable_subscriptions_have_no_control_characters(name: str) -> None:
+    host = Host()
+    host.client(1)
+    host.send(1, SubscribeRequest(1, "x = 1", durable=name))
+    host.send(1, SubscribeRequest(2, "x = 1", durable="ok", group=name))
+    host.run()
+    assert [type(one).__name__ for one in host.heard[1]] == ["Refused", "Refused"]

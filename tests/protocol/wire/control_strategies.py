@@ -52,7 +52,7 @@ def of_type(kind: Any) -> SearchStrategy[Any]:
         return st.sampled_from(kind)
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return numbers
+        return numbers if inner[0] is int else of_type(inner[0])
     if origin is tuple and inner[-1] is Ellipsis:
         return st.lists(of_type(inner[0]), max_size=3).map(tuple)
     if origin is tuple:

@@ -19,7 +19,16 @@ from palio.protocol.wire.codes import (
     parse_full,
     parse_role,
 )
-from palio.protocol.wire.control import ControlMessage, Credit, Hello, Ping, SubscribeRequest
+from palio.protocol.wire.control import (
+    POSITIONS_MAX,
+    Acknowledge,
+    AdvertiseRequest,
+    ControlMessage,
+    Credit,
+    Hello,
+    Ping,
+    SubscribeRequest,
+)
 from palio.protocol.wire.frames import BrokenFrame, FrameReader, control_frame
 from tests.protocol.wire.control_strategies import CONTROL_MESSAGES, structs
 
@@ -99,7 +108,7 @@ def test_tags_are_part_of_the_protocol_whatever_the_classes_are_called() -> None
 
 def test_codes_are_part_of_the_protocol() -> None:
     assert [*CloseCode] == [
-        "protocol", "denied", "version", "roles", "replaced", "silent", "handshake_timeout", "displaced",
+        "protocol", "denied", "version", "roles", "routing", "replaced", "silent", "handshake_timeout", "displaced",
         "frame_timeout", "overload", "stopping", "failed", "store_full", "store_unreachable",
         "lease_expired", "moved", "too_many_connections", "remote",
     ]  # fmt: skip
@@ -118,3 +127,12 @@ def test_an_unknown_word_is_an_error_that_says_the_words() -> None:
         parse_full("dorp")
     with pytest.raises(InvalidValue, match="the role in Hello is client, broker, not 'king'"):
         parse_role("king")
+
+
+@pytest.mark.parametrize(("kind", "field"), [(Acknowledge, "positions"), (AdvertiseRequest, "constraints")])  # fmt: skip
+def test_a_frame_with_very_many_entries_is_not_decoded(kind: Any, field: str) -> None:
+    entry = 5 if kind is Acknowledge else "x = 1"
+    most = kind(1, (entry,) * POSITIONS_MAX)
+    assert read(control_frame(most)) == most
+    with pytest.raises(BrokenFrame, match=r"Expected `array` of length <= 65536"):
+        read(control_frame(kind(1, (entry,) * (POSITIONS_MAX + 1))))

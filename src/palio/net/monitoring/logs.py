@@ -15,6 +15,8 @@ import sys
 from datetime import UTC, datetime
 from typing import TextIO
 
+from palio.printable import printable
+
 FORMS = ("human", "json")
 _WIDTH_MAX = 500
 _log = logging.getLogger("palio.net")
@@ -54,10 +56,10 @@ class _Json(logging.Formatter):
         line: dict[str, object] = {
             "time": _time(record),
             "level": record.levelname.lower(),
-            "event": record.getMessage()[:_WIDTH_MAX],
+            "event": _plain(record.getMessage()),
         }
         for key, value in getattr(record, "fields", {}).items():
-            line[key] = value if isinstance(value, int | float | None) else str(value)[:_WIDTH_MAX]
+            line[key] = value if isinstance(value, int | float | None) else _plain(value)
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)
@@ -69,7 +71,4 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _plain(value: object) -> str:
-    text = str(value)[:_WIDTH_MAX]
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return printable(str(value)[:_WIDTH_MAX])

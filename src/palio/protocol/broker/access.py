@@ -27,7 +27,7 @@ from palio.errors import LimitExceeded, PalioError
 from palio.model.boxes import box, is_contradiction
 from palio.model.covering import covers, witness
 from palio.model.message import Message
-from palio.model.predicate import Filter, Op, Predicate
+from palio.model.predicate import Constraint, Filter, Op, Predicate
 from palio.model.values import Type
 from palio.protocol.wire.codes import RefusalCode
 from palio.protocol.wire.handshake import check_name
@@ -248,10 +248,12 @@ def _exact_steps(grant: Predicate, asked: Filter) -> int:
     floating ones multiply it.
     """
     steps = 1
-    constraints = [c for f in (asked, *grant) for c in f if c.type is Type.STRING]
-    for name in {c.name for c in constraints}:
+    by_name: dict[str, list[Constraint]] = {}
+    for c in (c for f in (asked, *grant) for c in f if c.type is Type.STRING):
+        by_name.setdefault(c.name, []).append(c)
+    for constraints in by_name.values():
         anchored, floating, count, characters = 2, 1, 0, set[str]()
-        for c in (c for c in constraints if c.name == name):
+        for c in constraints:
             text = "".join(map(str, c.value)) if isinstance(c.value, tuple) else str(c.value)
             characters.update(text)
             count += 1

@@ -11,11 +11,11 @@ application can share them. A request that an identity may not make is refused, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TypeAlias
 
 from palio.errors import InvalidFile, PalioError
 from palio.model.advertisement import Advertisement, parse_advertisement
+from palio.model.predicate import Filter
 from palio.protocol.broker.access import Access, Identity
 from palio.protocol.broker.effects import BackgroundJob, Output
 from palio.protocol.broker.interests import Interests
@@ -24,6 +24,7 @@ from palio.protocol.broker.operations import OperationRequest, Operations
 from palio.protocol.broker.scheduler import Slices, WorkList
 from palio.protocol.broker.settings import ConnectionBounds, SubscriptionBounds
 from palio.protocol.broker.subscriptions import ClientSubscriptions
+from palio.protocol.broker.text_budget import predicate_bytes
 from palio.protocol.interfaces import Advertiser
 from palio.protocol.wire.codes import RefusalCode
 from palio.protocol.wire.control import (
@@ -49,6 +50,8 @@ _FEW_CONSTRAINTS = 4
 _About: TypeAlias = SubscribeRequest | UnsubscribeRequest | ForgetDurable
 _Offers: TypeAlias = AdvertiseRequest | UnadvertiseRequest
 Request: TypeAlias = _About | _Offers | QueueRequest | OperationRequest
+Advertised: TypeAlias = dict[int, tuple[Advertisement, int]]
+"""The advertisements of a client, by id, and their bytes."""
 
 
 class Clients:
@@ -74,7 +77,8 @@ class Clients:
         self._work = work
         self._bounds = bounds
         self._clients: dict[int, Link] = {}
-        self._advertised: dict[int, dict[int, Advertisement]] = {}
+        self._budget = subscriptions.budget
+        self._advertised: dict[int, Advertised] = {}
         self._connected: dict[str, int] = {}  # how many clients have an identity
         self._restricted: dict[str, int] = {}  # the same of identities with a grant
 
@@ -125,7 +129,8 @@ class Clients:
             self._work.add(slices)
         advertised = self._advertised.pop(link.number, None)
         if advertised:
-            own = list(advertised.values())
+            own = [one for one, _ in advertised.values()]
+            self._budget.remove(link.number, sum([size for _, size in advertised.values()]))
             self._work.add(self._interests.withdraw(Advertiser(link.number), own))
         self._forget_identity(link)
         self._disconnect(link)
@@ -244,15 +249,24 @@ class Clients:
             else:
                 yield job
             new = job.result()
-            if own.pop(request.id, None) is not None:
-                self._interests.unadvertise(advertiser, own.values())
-            own[request.id] = new
+            size = predicate_bytes([Filter((one,)) for one in new])
+            replaced = own[request.id][1] if request.id in own else 0
+            self._budget.check(link.number, size - replaced)
+            self._unadvertise(link.number, own, request.id)
+            own[request.id] = new, size
+            self._budget.add(link.number, size)
             self._interests.advertise(advertiser, new)
-        elif own.pop(request.id, None) is not None:
-            self._interests.unadvertise(advertiser, own.values())
+        else:
+            self._unadvertise(link.number, own, request.id)
         self._output.say(link.number, Done(request.id))
 
-    def _check_size(self, own: Mapping[int, Advertisement], request: AdvertiseRequest) -> None:
+    def _unadvertise(self, link: int, own: Advertised, id: int) -> None:
+        if id in own:
+            _, size = own.pop(id)
+            self._budget.remove(link, size)
+            self._interests.unadvertise(Advertiser(link), [one for one, _ in own.values()])
+
+    def _check_size(self, own: Advertised, request: AdvertiseRequest) -> None:
         """Raise for an advertisement, or a number of them, that takes too long to process."""
         bounds, count = self._bounds, len(request.constraints)
         if request.id not in own and len(own) >= bounds.advertisements_max:

@@ -335,7 +335,14 @@ def allowed(full: Full | None, ceiling: Full) -> Full | None:
 
 
 def check_subscription_name(what: str, name: str) -> None:
-    """Raise for a name that is too long: it travels with every message for the subscription."""
+    """Raise for a name that is too long, since it travels with every message for the subscription, or
+    has control characters, which a store or a terminal may not take."""
+    if not name.isprintable():
+        raise RequestRefused(
+            RefusalCode.INVALID,
+            f"the name of the {what}, {name[:80]!r}, has characters that cannot be printed",
+            remedy="choose another one",
+        )
     size = text_bytes(name)
     if size > DURABLE_NAME_BYTES_MAX:
         raise RequestRefused(

@@ -71,7 +71,7 @@ class ClientSubscriptions:
         self._interests, self._local, self._store = interests, local, store
         self.home, self._output = home, output
         self.withheld = WithheldCredit(local, store)
-        self._bounds, self._budget = bounds, budget
+        self._bounds, self.budget = bounds, budget
         self._groups = LiveGroups()
         self._clients: dict[int, dict[int, ClientSubscription]] = {}  # by link and id
         self._rows: NumberedRows[ClientSubscription] = NumberedRows()
@@ -165,7 +165,7 @@ class ClientSubscriptions:
             one.bytes = 0
             yield from self._subscribe_durably(one, request, now_us)
         else:
-            self._budget.check(link, one.bytes)
+            self.budget.check(link, one.bytes)
             yield from self._subscribe_live(one, request)
 
     def _watch(self, one: ClientSubscription, request: SubscribeRequest) -> Slices:
@@ -178,7 +178,7 @@ class ClientSubscriptions:
         )
         yield job
         one.pattern, one.bytes = job.result()
-        self._budget.check(one.link, one.bytes)
+        self.budget.check(one.link, one.bytes)
         self._interests.watch(Watcher(one.link, one.id), one.pattern)
         self._local.add_watcher(one.link, one.id, credit, ends=ends)
         self._add(one)
@@ -338,14 +338,14 @@ class ClientSubscriptions:
 
     def _add(self, one: ClientSubscription) -> None:
         self._clients[one.link][one.id] = one
-        self._budget.add(one.link, one.bytes)
+        self.budget.add(one.link, one.bytes)
         self._number = one.number = self._number + 1
         self._rows.add(one.number, one)
         if one.durable:
             self.withheld.add(Consumer(one.link, one.id))
 
     def _remove(self, one: ClientSubscription) -> None:
-        self._budget.remove(one.link, one.bytes)
+        self.budget.remove(one.link, one.bytes)
         self._rows.remove(one.number)
         if one.pattern is not None:
             self._interests.unwatch(Watcher(one.link, one.id))

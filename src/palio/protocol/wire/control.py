@@ -23,7 +23,7 @@ text. Times are microseconds since 1970, UTC. What grows with the network goes i
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -40,6 +40,8 @@ from palio.protocol.wire.structs import ControlStruct as _Control
 from palio.protocol.wire.structs import Number
 
 VERSION = 3
+POSITIONS_MAX = CONSTRAINTS_MAX = 1 << 16
+"""Of one Acknowledge, or AdvertiseRequest: a frame with more is not decoded."""
 
 
 # ---- either way
@@ -150,14 +152,14 @@ class Acknowledge(_Control, frozen=True, tag="Acknowledge"):
     """The client has processed these positions of a durable subscription."""
 
     id: Number
-    positions: tuple[Number, ...]
+    positions: Annotated[tuple[Number, ...], msgspec.Meta(max_length=POSITIONS_MAX)]
 
 
 class AdvertiseRequest(_Control, frozen=True, tag="AdvertiseRequest"):
     """The client publishes only messages that this allows. One constraint per entry."""
 
     id: Number
-    constraints: tuple[str, ...]
+    constraints: Annotated[tuple[str, ...], msgspec.Meta(max_length=CONSTRAINTS_MAX)]
 
 
 class UnadvertiseRequest(_Control, frozen=True, tag="UnadvertiseRequest"):
