@@ -34,17 +34,18 @@ def _quiet() -> object:
 def test_log_lines_for_machines(lines: io.StringIO) -> None:
     logs.start("json", stream=lines)
     logs.log_event(
-        logging.INFO, "connection closed", link=3, reason="a\nb", address=Endpoint("::1", 7)
+        logging.INFO, "connection closed", link=3, reason="a\nb\x7f\x9b", address=Endpoint("::1", 7)
     )
     logs.log_event(logging.DEBUG, "not shown")
     try:
         raise KeyError("x")
     except KeyError as error:
         logs.log_bug("a bug", error)
+    assert "\x7f" not in lines.getvalue()
     first, second = map(json.loads, lines.getvalue().splitlines())
     assert first.pop("time").endswith("Z")
     assert first == {
-        "level": "info", "event": "connection closed", "link": 3, "reason": "a\nb",
+        "level": "info", "event": "connection closed", "link": 3, "reason": "a\nb\x7f\x9b",
         "address": "[::1]:7",
     }  # fmt: skip
     assert "KeyError" in second["traceback"]

@@ -56,13 +56,14 @@ class _Json(logging.Formatter):
         line: dict[str, object] = {
             "time": _time(record),
             "level": record.levelname.lower(),
-            "event": _plain(record.getMessage()),
+            "event": record.getMessage()[:_WIDTH_MAX],
         }
         for key, value in getattr(record, "fields", {}).items():
-            line[key] = value if isinstance(value, int | float | None) else _plain(value)
+            line[key] = value if isinstance(value, int | float | None) else str(value)[:_WIDTH_MAX]
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        text = json.dumps(line, ensure_ascii=False)
+        return text if text.isprintable() else json.dumps(line)  # which escapes control characters
 
 
 def _time(record: logging.LogRecord) -> str:
