@@ -105,7 +105,7 @@ class _Builder:
             return self.tree(node.this, not negated)
         if kind is exp.And or kind is exp.Or:
             parts = [self.tree(part, negated) for part in _chain(node, kind)]
-            return join((kind is exp.And) is not negated, parts, _position(node))
+            return join((kind is exp.And) is not negated, parts, _position(_first(node)))
         if kind is exp.Boolean:
             return bool(node.this) is not negated
         if kind is exp.Null:
@@ -330,6 +330,13 @@ def _chain(node: Any, kind: Any) -> list[Any]:
         node = node.this
     parts.append(node)
     return parts[::-1]
+
+
+def _first(node: Any) -> Any:
+    """The operand of a tree of ANDs and ORs that stands first: its position is that of the tree."""
+    while isinstance(node, (exp.And, exp.Or, exp.Paren, exp.Not)):
+        node = node.this
+    return node
 
 
 def _bare(node: Any) -> Any:
