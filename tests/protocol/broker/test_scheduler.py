@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from palio.model.language import parse
-from palio.protocol.broker import scheduler
+from palio.protocol.broker import clients, scheduler, subscription_checks
 from palio.protocol.broker.access import EVERYTHING, Access, Identity
 from palio.protocol.broker.broker import Broker
 from palio.protocol.broker.explain import DELIVERS_MAX
@@ -447,3 +447,21 @@ def test_names_of_durable_subscriptions_have_no_control_characters(name: str) ->
     host.send(1, SubscribeRequest(2, "x = 1", durable="ok", group=name))
     host.run()
     assert [type(one).__name__ for one in host.heard[1]] == ["Refused", "Refused"]
+
+
+@pytest.mark.parametrize("text", ["x = 1", "x = 1 OR " * 300 + "x = 2"])
+def test_a_bug_of_the_parser_refuses_the_request(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> object:
+        raise IndexError("list index out of range")
+
+    host = Host()
+    host.client(1)
+    monkeypatch.setattr(subscription_checks, "parse", fails)
+    monkeypatch.setattr(clients, "parse_advertisement", fails)
+    monkeypatch.setattr(subscription_checks, "parse_pattern", fails)
+    host.send(1, SubscribeRequest(1, text), SubscribeRequest(2, pattern=f"[{text}] then [y = 1]"))
+    host.send(1, AdvertiseRequest(3, ("x = 1",)))
+    host.run()
+    assert [one.id for one in host.heard[1] if isinstance(one, Refused)] == [1, 2, 3]

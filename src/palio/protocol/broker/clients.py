@@ -23,6 +23,7 @@ from palio.protocol.broker.links import Link, Links
 from palio.protocol.broker.operations import OperationRequest, Operations
 from palio.protocol.broker.scheduler import Slices, WorkList
 from palio.protocol.broker.settings import ConnectionBounds, SubscriptionBounds
+from palio.protocol.broker.subscription_checks import refusing
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.broker.text_budget import predicate_bytes
 from palio.protocol.interfaces import Advertiser
@@ -243,7 +244,7 @@ class Clients:
         advertiser = Advertiser(link.number)
         if isinstance(request, AdvertiseRequest):
             self._check_size(own, request)
-            job = BackgroundJob(lambda: parse_advertisement(request.constraints))
+            job = BackgroundJob(lambda: refusing(parse_advertisement)(request.constraints))
             if len(request.constraints) <= _FEW_CONSTRAINTS:
                 job.run()
             else:

@@ -5,7 +5,11 @@ These take long for large texts: the host runs them as jobs, in another thread.
 
 from __future__ import annotations
 
-from palio.errors import LimitExceeded, PalioError
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from palio.errors import InvalidPredicate, LimitExceeded, PalioError
 from palio.model.language import parse
 from palio.model.predicate import Predicate
 from palio.protocol.broker.access import Identity, check_subscribe, check_watch
@@ -23,6 +27,30 @@ _SMALL_TEXT = 1024
 """Characters of a predicate that is parsed at once, if it has few filters; others are a job."""
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def refusing(check: Callable[P, T]) -> Callable[P, T]:
+    """Refuse a text for which a check raises what nobody foresaw: it changes nothing here, so it must
+    not end the broker."""
+
+    @wraps(check)
+    def refused(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return check(*args, **kwargs)
+        except PalioError:
+            raise
+        except Exception as error:
+            raise InvalidPredicate(
+                f"this broker has a bug and cannot check this text: {type(error).__name__}: {error}",
+                remedy="please report it with the text",
+            ) from error
+
+    return refused
+
+
+@refusing
 def parse_small(text: str) -> Predicate | None:
     """A predicate that is parsed quickly; None: it is not."""
     if len(text) > _SMALL_TEXT:
@@ -33,6 +61,7 @@ def parse_small(text: str) -> Predicate | None:
         return None
 
 
+@refusing
 def permitted(text: str, identity: Identity, filters_max: int) -> tuple[Predicate, int]:
     predicate = parse(text, limit=filters_max, shape_max=SHAPE_MAX)
     size = sendable_bytes(predicate.filters)
@@ -42,6 +71,7 @@ def permitted(text: str, identity: Identity, filters_max: int) -> tuple[Predicat
     return predicate, size
 
 
+@refusing
 def watchable(text: str, identity: Identity, filters_max: int) -> tuple[Pattern, int]:
     pattern = parse_pattern(text)
     filters = [f for leaf in leaves(pattern.node) if isinstance(leaf, Part) for f in leaf.predicate]
