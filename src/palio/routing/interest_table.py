@@ -22,6 +22,8 @@ different answers (`Grouped`), so Python does something for each answer, not for
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -268,9 +270,7 @@ class Matches:
     @classmethod
     def of_one(cls, slots: list[int], kinds: Any) -> Matches:
         """The answer for one message."""
-        present = 0
-        for slot in slots:
-            present |= kinds.item(slot)
+        present = reduce(or_, map(kinds.item, slots), 0) if len(slots) < 64 else None
         return cls(np.array((0, len(slots))), np.array(slots, np.int64), kinds, present)
 
     def __len__(self) -> int:

@@ -260,6 +260,7 @@ class Clients:
         else:
             self._unadvertise(link.number, own, request.id)
         self._output.say(link.number, Done(request.id))
+        yield self._interests.advertising_units()
 
     def _unadvertise(self, link: int, own: Advertised, id: int) -> None:
         if id in own:

@@ -54,6 +54,7 @@ REMOVED_AT_ONCE = 8
 """Filters of an interface that are removed in one slice."""
 _COMPARED_PER_UNIT = 6
 """Filters that are looked at again because another one changed."""
+_ADVERTISEMENTS_PER_UNIT = 5
 ADVERTISEMENTS_AT_ONCE = 16
 """Advertisements of a client that are removed in one slice."""
 
@@ -181,6 +182,10 @@ class Interests:
             self._port.step(Joined(advertiser))
         self._port.step(Received(advertiser, Advertise(advertisement)))
 
+    def advertising_units(self) -> int:
+        """What a change of an advertisement costs, in units of the scheduler: it is compared with all."""
+        return len(self._port.router.advertisements) // _ADVERTISEMENTS_PER_UNIT
+
     def unadvertise(self, advertiser: Advertiser, all_: Iterable[Advertisement]) -> None:
         """A client advertises only these from now on."""
         self._flush()
@@ -196,7 +201,7 @@ class Interests:
             self._flush()
             for one in part:
                 self._port.step(Received(advertiser, Unadvertise(one)))
-            yield None
+            yield self.advertising_units()
         self.unadvertise(advertiser, ())
 
     def tick(self, now_us: int) -> None:

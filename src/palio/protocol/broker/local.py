@@ -21,11 +21,12 @@ import numpy as np
 
 from palio.protocol.broker.effects import Output
 from palio.protocol.broker.links import Links
+from palio.protocol.broker.many_subscribers import MANY, take_credit
 from palio.protocol.broker.subscriber import Credits, Subscriber, WaitingMessage
 from palio.protocol.broker.waiting import WaitingMessages
 from palio.protocol.interfaces import LocalInterface
 from palio.protocol.wire import layout
-from palio.protocol.wire.batch import KERNEL_MIN, MessageBatch
+from palio.protocol.wire.batch import KERNEL_MIN, Entry, MessageBatch
 from palio.protocol.wire.encode import SHARED_BYTES_MIN, deliver, deliver_pieces
 from palio.routing.interest_table import InterestTable, Matches
 
@@ -317,6 +318,11 @@ class LocalDelivery:
 
     def _deliver(self, batch: MessageBatch, row: int, slots: list[int]) -> None:
         """Deliver one message. A client gets one frame for all its subscriptions with credit."""
+        if len(slots) >= MANY:
+            where = self._destinations
+            by_link, slots = take_credit(where.array, where.links, self._credits.array, slots)
+            for link, ids in by_link.items():
+                self._write(link, batch.entry(row), ids)
         chosen: dict[int, list[Subscriber]] = {}
         for slot in slots:
             group = self._by_slot.get(slot)
@@ -327,7 +333,7 @@ class LocalDelivery:
         message, credits = None, self._credits.array
         entry = batch.entry(row) if chosen else None
         for link, subscribers in chosen.items():
-            ids: list[int] = []
+            ids = []
             for one in subscribers:
                 if credits[one.place] > 0:
                     credits[one.place] -= 1
@@ -335,13 +341,17 @@ class LocalDelivery:
                 elif not one.is_over:
                     message = message or WaitingMessage(entry)
                     self.waiting.add(one, message)
-            self.counts.delivered += len(ids)
-            for begin in range(0, len(ids), IDS_MAX):
-                assert entry is not None
-                for piece in deliver_pieces(entry, tuple(ids[begin : begin + IDS_MAX])):
-                    self._output.write(link, piece)
+            assert entry is not None
+            self._write(link, entry, ids)
         if self.waiting.overflowed:
             self._end_overflowed()
+
+    def _write(self, link: int, entry: Entry, ids: list[int]) -> None:
+        """A message for these subscriptions of a client."""
+        self.counts.delivered += len(ids)
+        for begin in range(0, len(ids), IDS_MAX):
+            for piece in deliver_pieces(entry, tuple(ids[begin : begin + IDS_MAX])):
+                self._output.write(link, piece)
 
     def occur(self, link: int, id: int, frame: bytes) -> None:
         """A pattern that a client watches has occurred; `frame` says it."""
