@@ -17,7 +17,8 @@ from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.outgoing import Outgoing
 from palio.protocol.durability.queues import Full
-from palio.protocol.durability.subscriptions import Matching, subscription_decoder
+from palio.protocol.durability.replay import REPLAY_UNITS
+from palio.protocol.durability.subscriptions import Matching, Verdict, subscription_decoder
 from palio.protocol.interfaces import DurableSubscription
 from palio.protocol.wire.batch import Entry, MessageBatch
 from palio.protocol.wire.control import CarryAck, Durable
@@ -45,7 +46,14 @@ def selects(predicate: str, x: int) -> bool:
 
 
 def matching(predicate: str) -> Matching:
-    return lambda texts: [selects(predicate, json.loads(text)["x"]) for text in texts]
+    """Some messages take several steps of a replay."""
+
+    def decide(text: bytes) -> Verdict:
+        x = json.loads(text)["x"]
+        yield from [REPLAY_UNITS] * (x % 4)
+        return selects(predicate, x)
+
+    return decide
 
 
 @dataclass

@@ -109,7 +109,7 @@ def test_reads_what_was_appended_also_after_a_restart(
         pages: list[tuple[int, Entry]] = []
         at = first
         while at < found.next:
-            page, at = found.page(at)
+            page, at = found.page(at, 3)
             if page is not None:
                 pages += zip(page.positions, map(plain, page.batch), strict=True)
         assert pages == [(n, wanted[n - 1]) for n in range(first, end) if origins[n - 1]]
@@ -120,7 +120,7 @@ def test_since_sees_what_is_not_sealed() -> None:
     for time_us in (5, 6, 7):
         append(journal, [entry(time_us)], [0], journal.stored_us(time_us))
     assert [journal.since(time_us) for time_us in (0, 5, 6, 7, 8)] == [1, 1, 2, 3, 4]
-    page, _ = journal.page(2)
+    page, _ = journal.page(2, 1000)
     assert page is not None
     assert list(page.positions) == [2, 3]
 

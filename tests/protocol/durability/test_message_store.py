@@ -12,6 +12,7 @@ from palio.protocol.durability.keys import UnknownFormat
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.outgoing import Outgoing
 from palio.protocol.durability.queues import Full
+from palio.protocol.durability.subscriptions import Verdict
 from palio.protocol.interfaces import DurableSubscription
 from palio.protocol.wire.batch import Entry, MessageBatch
 from palio.protocol.wire.control import CarryAck, Durable
@@ -24,12 +25,14 @@ ANN = "ann/1"
 DAY_US = 24 * 3600 * 1_000_000
 
 
-def all_match(texts: list[bytes]) -> Sequence[bool]:
-    return [True] * len(texts)
+def all_match(text: bytes) -> Verdict:
+    yield 1
+    return True
 
 
-def odd(texts: list[bytes]) -> Sequence[bool]:
-    return [int(text) % 2 == 1 for text in texts]
+def odd(text: bytes) -> Verdict:
+    yield 1
+    return int(text) % 2 == 1
 
 
 class Host:

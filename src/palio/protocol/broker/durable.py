@@ -11,16 +11,16 @@ Another group of the same name is another subscription. `name` in this module is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from palio.errors import PalioError
-from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.protocol.broker.access import Identity
 from palio.protocol.broker.durable_names import DurableName, DurableNames
 from palio.protocol.broker.groups import another_predicate, shown_predicate
 from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.replay_matching import matching
 from palio.protocol.broker.text_budget import TextBudget, predicate_bytes
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.outgoing import QueueEnded
@@ -350,12 +350,3 @@ def check_subscription_name(what: str, name: str) -> None:
             f"the name of the {what} has {size} bytes; at most {DURABLE_NAME_BYTES_MAX} are allowed",
             remedy="choose a shorter one",
         )
-
-
-def matching(predicate: Predicate) -> Callable[[list[bytes]], list[bool]]:
-    """A function that says which attributes (JSON) a predicate selects; for replays."""
-
-    def matches(texts: list[bytes]) -> list[bool]:
-        return [predicate.matches(Message.from_json(text)) for text in texts]
-
-    return matches

@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Callable
 
 from palio.model.predicate import Filter, Predicate
-from palio.protocol.broker.durable import matching
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.known_facts import KnownFacts
+from palio.protocol.broker.replay_matching import matching
 from palio.protocol.broker.scheduler import Slices, WorkList, in_slices
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.interfaces import DurableSubscription

@@ -191,8 +191,9 @@ class Journal:
             at -= 1
         return self._segments[at].since(time_us)
 
-    def page(self, position: int) -> tuple[SegmentPage | None, int]:
-        """Messages published here, from a position to the end of its segment; the next position."""
+    def page(self, position: int, count_max: int) -> tuple[SegmentPage | None, int]:
+        """So many messages published here at most, of one segment, from a position on; the next
+        position."""
         at = max(0, bisect_right(self._firsts, position) - 1)
         segment = self._segments[at]
         if position >= segment.end:  # freed meanwhile
@@ -201,7 +202,10 @@ class Journal:
             segment = self._segments[at + 1]
         if not segment.has_published:
             return None, segment.end
-        return self._stored.load(segment).published(max(position, segment.first)), segment.end
+        page = self._stored.load(segment).published(max(position, segment.first), count_max)
+        if page is None or len(page.positions) < count_max:
+            return page, segment.end
+        return page, page.positions[-1] + 1
 
     def _find(self, position: int) -> Segment:
         segment = self._segments[bisect_right(self._firsts, position) - 1]

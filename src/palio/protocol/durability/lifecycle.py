@@ -60,6 +60,7 @@ class SubscriptionLifecycle:
         cursor = self._journal.since(since)
         tracked = self._subscriptions.add(msgspec.structs.replace(stored, cursor=cursor))
         tracked.matching = matching
+        self._dirty.note_subscription(tracked)
         self._replays.add(tracked)
         self._replay(tracked)
         return True
@@ -77,11 +78,14 @@ class SubscriptionLifecycle:
     @property
     def can_replay(self) -> bool:
         """Whether a replay can continue."""
-        return bool(self._replays.tracked and self._replays.ready())
+        return self._replays.is_any_ready
 
     def replay(self) -> None:
-        """Advance each replay that can continue by one step."""
+        """Advance the replays that can continue, until the units of this time are spent."""
+        self._replays.begin()
         for tracked in self._replays.ready():
+            if not self._replays.may_go_on:
+                break
             if not tracked.is_forgotten:
                 self._replay(tracked)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -162,8 +163,8 @@ class Segment:
         rows: list[int] = (np.cumsum(is_present) - 1)[places].tolist()
         return rows
 
-    def published(self, position: int) -> SegmentPage | None:
-        """The messages published here, from this position on; None: there are none."""
+    def published(self, position: int, count_max: int) -> SegmentPage | None:
+        """The first messages published here, from this position on; None: there are none."""
         found: list[int] = []
         at = self.first
         for span in self.spans:
@@ -172,7 +173,8 @@ class Segment:
                 found += range(max(at, position), end)
             at = end
         sizes, first = self.sizes, self.first
-        found = [position for position in found if sizes[position - first]]
+        present = (position for position in found if sizes[position - first])
+        found = list(islice(present, count_max))
         return SegmentPage(found, self.pick(found)) if found else None
 
     # ---- references

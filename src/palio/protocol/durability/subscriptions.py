@@ -7,7 +7,7 @@ A subscription here has a queue of its own; those at another broker share the st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator
 from typing import TypeAlias
 
 import msgspec
@@ -22,8 +22,10 @@ from palio.protocol.durability.streams import OutgoingStream
 from palio.protocol.interfaces import DurableSubscription
 from palio.protocol.wire.control import Durable
 
-Matching: TypeAlias = Callable[[list[bytes]], Sequence[bool]]
-"""Which of these attributes (JSON) a subscription matches."""
+Verdict: TypeAlias = Generator[int, None, bool]
+"""Decides in parts whether a message matches: it yields the units that each part has cost."""
+Matching: TypeAlias = Callable[[bytes], Verdict]
+"""Whether a subscription matches these attributes (JSON)."""
 
 
 class StoredSubscription(msgspec.Struct, frozen=True, array_like=True):
