@@ -23,12 +23,12 @@ from palio.protocol.durability.journal import Journal
 from palio.protocol.durability.statistics import StoreCounters
 from palio.protocol.durability.subscriptions import TrackedSubscription, Verdict
 
-REPLAY_UNITS: Final = 20_000
+REPLAY_UNITS: Final = 10_000
 """What all replays may spend at a time, about 5 ms: a unit is the evaluation of one constraint."""
 _PAGE: Final = 256
 """Messages that are looked for at once."""
 _PAGE_UNITS: Final = 100
-_MESSAGE_UNITS: Final = 10
+_MESSAGE_UNITS: Final = 30
 """Of a message, besides its constraints."""
 _BYTES_PER_UNIT: Final = 256
 """Of a message, which may come from the disk."""
