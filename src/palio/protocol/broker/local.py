@@ -13,7 +13,7 @@ Kernels deliver large batches to single subscribers; Python delivers the rest on
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Collection
 
 import msgspec
@@ -102,19 +102,29 @@ class _Group:
 
     def __init__(self, interface: LocalInterface) -> None:
         self.interface = interface
-        self.members: deque[Subscriber] = deque()
+        self.members: OrderedDict[Subscriber, None] = OrderedDict()
+        """First the one that was chosen last, then the others in their turn."""
         self.slot: int | None = None
 
-    def choose(self) -> Subscriber:
-        """The next member with credit, or the next one if none has any."""
+    @property
+    def first(self) -> Subscriber:
+        return next(iter(self.members))
+
+    def choose(self, left: Collection[int]) -> Subscriber | None:
+        """The next member with credit, or the next one if none has any. Members whose links have left
+        are no members any more; None: nobody else is here."""
         members = self.members
-        if len(members) > 1:
-            members.rotate(-1)
-            for i, one in enumerate(members):
-                if one.credit > 0:
-                    members.rotate(-i)
-                    return one
-        return members[0]
+        if members:
+            members.move_to_end(self.first)
+        for _ in range(len(members)):
+            one = self.first
+            if one.link in left:
+                del members[one]
+            elif one.credit > 0:
+                return one
+            else:
+                members.move_to_end(one)
+        return self.first if members else None
 
 
 class LocalDelivery:
@@ -137,6 +147,8 @@ class LocalDelivery:
         self._by_slot: dict[int, _Group] = {}
         self._subscribers: dict[tuple[int, int], tuple[Subscriber, _Group | None]] = {}
         """By link and id; a watcher is in no group."""
+        self._left: set[int] = set()
+        """Links whose clients have left; their subscribers are removed in their turn."""
         self._credits = Credits()
         self._destinations = Destinations()
 
@@ -153,11 +165,6 @@ class LocalDelivery:
         group = self._groups.get(interface)
         return [] if group is None else [(one.link, one.id) for one in group.members]
 
-    def is_alone(self, link: int, id: int) -> bool:
-        """Whether no other subscriber takes part in the interface of this one."""
-        _, group = self._subscribers.get((link, id), (None, None))
-        return group is None or len(group.members) <= 1
-
     def add(
         self, interface: LocalInterface, link: int, id: int, credit: int, *, ends: bool
     ) -> None:
@@ -169,7 +176,7 @@ class LocalDelivery:
             group.slot = self._table.slot(interface)
             if group.slot is not None:
                 self._by_slot[group.slot] = group
-        group.members.append(one)
+        group.members[one] = None
         self._subscribers[link, id] = one, group
         self._lead(group)
 
@@ -195,8 +202,7 @@ class LocalDelivery:
         self.waiting.clear(one)
         if group is None:
             return None
-        if one in group.members:
-            group.members.remove(one)
+        group.members.pop(one, None)
         if group.members:
             self._lead(group)
             return None
@@ -214,7 +220,7 @@ class LocalDelivery:
         if group.slot is None:  # its filters select nothing
             return
         if len(group.members) == 1:
-            self._destinations.lead(group.slot, group.members[0])
+            self._destinations.lead(group.slot, group.first)
         else:
             self._destinations.set(group.slot, layout.NONE)
 
@@ -245,9 +251,14 @@ class LocalDelivery:
                 if one.credit > 0:
                     self._send(one)
 
-    def forget_link(self, link: int) -> None:
-        """The client of a link has left; its last subscribers are removed in their turn."""
+    def leave(self, link: int) -> None:
+        """The client of a link has left: its subscribers get nothing, and are removed in their turn."""
         self._credits.forget(link)
+        self._left.add(link)
+
+    def forget_link(self, link: int) -> None:
+        """All subscribers of a client that has left are removed."""
+        self._left.discard(link)
 
     def _send(self, one: Subscriber) -> None:
         """Send what waits for a subscriber, as far as its credit and this turn allow."""
@@ -327,8 +338,8 @@ class LocalDelivery:
         for slot in slots:
             group = self._by_slot.get(slot)
             if group is not None:
-                one = group.choose()
-                if not one.is_over:
+                one = group.choose(self._left)
+                if one is not None and not one.is_over:
                     chosen.setdefault(one.link, []).append(one)
         message, credits = None, self._credits.array
         entry = batch.entry(row) if chosen else None
@@ -375,7 +386,7 @@ class LocalDelivery:
         for one, _ in overflowed:
             group = self._subscribers[one.link, one.id][1]
             if group is not None and len(group.members) > 1:
-                group.members.remove(one)
+                group.members.pop(one, None)
                 self._lead(group)
 
 

@@ -21,6 +21,7 @@ from palio.protocol.broker.durable_names import DurableName
 from palio.protocol.broker.effects import BackgroundJob, CommittedAct, Output
 from palio.protocol.broker.groups import LiveGroups
 from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.leaving_clients import LeavingClients, SharedName
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.numbered_rows import NumberedRows
 from palio.protocol.broker.scheduler import SLICE_UNITS, Slices, in_slices
@@ -78,9 +79,7 @@ class ClientSubscriptions:
         self._number = 0
         self._grants: dict[int, Identity] = {}
         """By link: the grants that were set since its client came."""
-        self._departing: dict[str | SharedSubscription, ClientSubscription] = {}
-        """By durable name, or group: the last consumer, whose client has left; it is removed in its
-        turn."""
+        self._leaving = LeavingClients()
 
     def __iter__(self) -> Iterator[ClientSubscription]:
         return iter([one for own in self._clients.values() for one in own.values()])
@@ -96,40 +95,36 @@ class ClientSubscriptions:
         self._clients[link] = {}
 
     def leave(self, link: int) -> Slices | None:
-        """Remove the client of a link. Subscriptions that others take part in go on without it at once;
-        returns the slices that remove the rest, which get nothing any more."""
-        alone: list[ClientSubscription] = []
+        """The client of a link has left: its subscriptions get nothing any more. Returns the slices that
+        remove them."""
         self._grants.pop(link, None)
         self.withheld.leave(link)
-        for one in self._clients.pop(link).values():
-            if not self._local.is_alone(link, one.id):
-                self._remove(one)
-                continue
-            alone.append(one)
-            shared = one.durable or one.shared
-            if shared is not None:
-                self._departing[shared] = one
-        return self._remove_in_slices(alone) if alone else None
+        own = self._clients.pop(link)
+        if not own:
+            self._local.forget_link(link)
+            return None
+        self._leaving.leave(link, own)
+        return self._remove_in_slices(link)
 
-    def _remove_in_slices(self, subscriptions: list[ClientSubscription]) -> Slices:
-        live = [one for one in subscriptions if one.pattern is None]
-        watchers = [[one] for one in subscriptions if one.pattern is not None]
-        for part in in_slices(live, _REMOVED_AT_ONCE) + watchers:
-            for one in part:
-                shared = one.durable or one.shared
-                if shared is None:
-                    self._remove(one)
-                elif self._departing.get(shared) is one:
-                    self._let_go(shared)
-                if (units := self._interests.units_spent()) > SLICE_UNITS:
-                    yield units
-            yield None
-
-    def _let_go(self, shared: str | SharedSubscription) -> None:
-        """Remove the last consumer of a durable subscription, or member of a group, if it has left."""
-        one = self._departing.pop(shared, None)
-        if one is not None:
+    def _remove_in_slices(self, link: int) -> Slices:
+        at_once = 0
+        for one in self._leaving.of(link):
             self._remove(one)
+            at_once += 1
+            if (units := self._interests.units_spent()) > SLICE_UNITS:
+                yield units
+            if at_once == _REMOVED_AT_ONCE or one.pattern is not None:
+                at_once = 0
+                yield None
+        self._local.forget_link(link)
+
+    def _let_go(self, shared: SharedName) -> Slices:
+        """Remove the members of a group, or consumers of a durable subscription, that have left."""
+        while left := self._leaving.members(shared, _REMOVED_AT_ONCE):
+            for one in left:
+                self._remove(one)
+            if len(left) == _REMOVED_AT_ONCE:
+                yield None
 
     # ---- requests
 
@@ -191,7 +186,7 @@ class ClientSubscriptions:
         credit, ends = positive(request.credit), _live_full(request.full) is Full.END
         interface: LocalInterface = LiveSubscription(one.link, one.id)
         if request.group:
-            self._let_go(SharedSubscription(one.identity.name, request.group))
+            yield from self._let_go(SharedSubscription(one.identity.name, request.group))
             interface = one.shared = self._groups.join(
                 one.identity.name, request.group, one.predicate
             )
@@ -213,7 +208,7 @@ class ClientSubscriptions:
         self._interests.flush()  # what has arrived may end the one that is asked for
         one.durable = name = self.home.name(one.identity, request.durable, request.group)
         self.home.decide_group(name, request.group, one.predicate)
-        self._let_go(name)
+        yield from self._let_go(name)
         if self.home.is_ending(name):  # this is a successor: nobody takes part in both
             for other in self._consuming(name):
                 self.end(other.link, other.id, *self.home.end_reason(name))
@@ -341,12 +336,14 @@ class ClientSubscriptions:
         self.budget.add(one.link, one.bytes)
         self._number = one.number = self._number + 1
         self._rows.add(one.number, one)
+        self._leaving.add(one)
         if one.durable:
             self.withheld.add(Consumer(one.link, one.id))
 
     def _remove(self, one: ClientSubscription) -> None:
         self.budget.remove(one.link, one.bytes)
         self._rows.remove(one.number)
+        self._leaving.remove(one)
         if one.pattern is not None:
             self._interests.unwatch(Watcher(one.link, one.id))
             self._local.remove(one.link, one.id)

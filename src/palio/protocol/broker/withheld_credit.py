@@ -44,7 +44,7 @@ class WithheldCredit:
             self.withhold([link])
         del self._reasons[link]
         self._consumers.pop(link, None)
-        self._local.forget_link(link)
+        self._local.leave(link)
 
     def withhold(self, links: Collection[int]) -> None:
         """Withhold the credit of these links, for one more reason each."""

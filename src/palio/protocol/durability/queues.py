@@ -21,7 +21,7 @@ when a commit begins, not at each push, so that a queue that is always too full 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Hashable, Sequence
 from heapq import heappop, heappush
 from itertools import islice, repeat, takewhile
@@ -65,7 +65,7 @@ class QueueConsumers:
 
     def __init__(self) -> None:
         self._by_key: dict[Hashable, QueueConsumer] = {}
-        self.turn: deque[QueueConsumer] = deque()
+        self.turn: OrderedDict[QueueConsumer, None] = OrderedDict()
         self.is_paused = False
 
     def keys(self) -> list[Hashable]:
@@ -83,7 +83,7 @@ class QueueConsumers:
     def remove(self, key: Hashable) -> QueueConsumer | None:
         consumer = self._by_key.pop(key, None)
         if consumer is not None and consumer.credit > 0:
-            self.turn.remove(consumer)
+            del self.turn[consumer]
         return consumer
 
     def grant_credit(self, key: Hashable, credit: int) -> None:
@@ -92,9 +92,9 @@ class QueueConsumers:
         before, after = consumer.credit, consumer.credit + credit
         consumer.credit = after
         if before <= 0 < after:
-            self.turn.append(consumer)
+            self.turn[consumer] = None
         elif after <= 0 < before:
-            self.turn.remove(consumer)
+            del self.turn[consumer]
 
 
 class QueueRun(msgspec.Struct, frozen=True, gc=False):
@@ -271,7 +271,7 @@ class Queue:
             if room <= 0 or departures.work <= 0:
                 departures.left[self] = None
                 break
-            credit = turn[0].credit if len(turn) == 1 else sum([one.credit for one in turn])
+            credit = sum([one.credit for one in turn])
             run = self._next(min(credit, departures.work))
             if run is None:
                 break
@@ -291,14 +291,14 @@ class Queue:
         turn = self.consumers.turn
         dealt: dict[QueueConsumer, QueueShare] = {}
         if len(turn) == 1:
-            consumer = turn[0]
+            consumer = next(iter(turn))
             dealt[consumer] = QueueShare(consumer.key, run.redelivered, run.numbers, run.positions)
             consumer.credit -= len(run.numbers)
             if not consumer.credit:
-                turn.popleft()
+                del turn[consumer]
         else:
             for number, position in zip(run.numbers, run.positions, strict=True):
-                consumer = turn[0]
+                consumer = next(iter(turn))
                 share = dealt.get(consumer)
                 if share is None:
                     share = dealt[consumer] = QueueShare(consumer.key, run.redelivered, [], [])
@@ -306,9 +306,9 @@ class Queue:
                 share.positions.append(position)
                 consumer.credit -= 1
                 if consumer.credit:
-                    turn.rotate(-1)
+                    turn.move_to_end(consumer)
                 else:
-                    turn.popleft()
+                    del turn[consumer]
         for consumer, share in dealt.items():
             consumer.in_flight.update(dict.fromkeys(share.numbers))
             self._in_flight.update(dict.fromkeys(share.numbers, consumer))
