@@ -11,7 +11,10 @@ import pytest
 from palio.errors import InvalidValue
 from palio.matching.table import ForwardingTable
 from palio.model.message import Message
+from palio.protocol.broker.admission import UNREADABLE_MAX
 from palio.protocol.broker.broker import Broker
+from palio.protocol.wire.batch import MessageBatch
+from palio.protocol.wire.codes import CloseCode
 from palio.protocol.wire.control import Rejected
 from palio.routing import interest_table
 from tests.protocol.exchange import Client, Exchange, network
@@ -174,3 +177,82 @@ def test_a_replay_skips_what_cannot_be_parsed(monkeypatch: pytest.MonkeyPatch) -
     exchange.run()
     assert got(ann, queue) == readable
     assert broker.snapshot().durable.unreadable == 4
+
+
+def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rows that Python reads from now on."""
+    read, rows = MessageBatch.message, []
+
+    def message(batch: MessageBatch, row: int) -> Message:
+        rows.append(row)
+        return read(batch, row)
+
+    monkeypatch.setattr(MessageBatch, "message", message)
+    return rows
+
+
+def sent(client: Client, texts: list[bytes], durable: bool) -> None:
+    for text in texts:
+        client.session.publisher.publish(text, b"", 0, durable)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_python_reads_only_what_kernels_do_not(
+    monkeypatch: pytest.MonkeyPatch, durable: bool
+) -> None:
+    monkeypatch.setattr(interest_table, "EVALUATED_MAX", 0)
+    exchange = Exchange()
+    broker = exchange.add("a")
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    live = ann.session.subscriptions.subscribe("x >= 0")
+    ann.session.subscriptions.subscribe(pattern=PATTERN)
+    exchange.run()
+    texts = [b'{"x": %d}' % x for x in range(100, 300)]
+    texts[50] = texts[120] = b"{"
+    reads = counted_reads(monkeypatch)
+    sent(bob, texts, durable)
+    exchange.run()
+    assert len(reads) <= 5
+    assert got(ann, live) == [x for x in range(100, 300) if x not in (150, 220)]
+    counters = broker.snapshot().live
+    assert (counters.rejected, counters.misread) == (2, 0)
+    assert [one.number % 1000 for one in bob.heard(Rejected)] == [51, 121]  # type: ignore[attr-defined]
+
+
+def test_what_only_python_reads_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than the bound of unreadable ones, beside a message that is unreadable."""
+    monkeypatch.setattr(interest_table, "EVALUATED_MAX", 0)
+    exchange = Exchange()
+    broker = exchange.add("a")
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    live = ann.session.subscriptions.subscribe("x >= 0")
+    exchange.run()
+    deep = b'{"x": 1, "a": ' + b'{"a": ' * 60 + b"1" + b"}" * 60 + b"}"
+    sent(bob, [deep] * 150 + [b"{"] + [b'{"x": 2}'], False)
+    exchange.run()
+    assert got(ann, live) == [1] * 150 + [2]
+    assert broker.snapshot().live.rejected == 1
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_publisher_of_very_many_unreadable_messages_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch, durable: bool
+) -> None:
+    """Others whose messages came in the same turn do not notice, and nothing before is lost."""
+    exchange = Exchange()
+    broker = exchange.add("a")
+    ann, bob, eve = (exchange.client("a", name) for name in ("ann", "bob", "eve"))
+    live = ann.session.subscriptions.subscribe("x >= 0")
+    exchange.run()
+    reads = counted_reads(monkeypatch)
+    sent(eve, [b'{"x": 1}'] + [b"{"] * 4000 + [b'{"x": 2}'], durable)
+    sent(bob, [b'{"x": 3}'] * 50, durable)
+    exchange.run()
+    assert len(reads) <= 3 * UNREADABLE_MAX
+    assert sorted(got(ann, live)) == [1] + [3] * 50  # type: ignore[type-var]
+    assert broker.snapshot().live.rejected == UNREADABLE_MAX
+    assert len(eve.heard(Rejected)) == UNREADABLE_MAX
+    ((_, close),) = exchange.closed
+    assert close.code is CloseCode.PROTOCOL
+    assert "100 messages at once whose attributes cannot be read" in close.reason
+    assert not bob.heard(Rejected)

@@ -73,6 +73,15 @@ def encode_json(
     return _with_rows(reader.batch(), rows, encode_messages(index.names, messages))
 
 
+def rows_left_to_python(column: pa.Array) -> list[int]:
+    """The rows that kernels do not read: those that hold no message, and a few that only Python reads."""
+    reader = _JsonReader(NameIndex.of({}), len(column), column.nbytes)
+    for chunk in _plain_chunks(column):
+        reader.read(chunk)
+    rows: list[int] = np.flatnonzero(reader.odd).tolist()
+    return rows
+
+
 def _plain_chunks(column: Any) -> list[Any]:
     """The chunks of the column as string or binary arrays, with long or short offsets."""
     if not isinstance(column, pa.ChunkedArray):

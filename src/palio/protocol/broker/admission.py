@@ -7,9 +7,15 @@ ahead of the broker's clock is cut, so that no clock of a publisher blinds those
 Kernels and Python read attributes. They must agree; if they do not, that is a bug, and the message is
 counted (`misread`) and logged. `Message.from_json` decides: what it cannot parse is refused, and what
 kernels alone cannot read is matched as Python reads it. No content of a message ends the broker.
+
+Python reads only those messages of a large batch that kernels do not read. A publisher of too many that
+nobody can read is cut off: its link is closed, and what it sent behind them is not looked at. It is not
+acknowledged, so an honest publisher sends it again.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -19,10 +25,14 @@ from palio.protocol.broker.access import Identity, check_publish
 from palio.protocol.broker.effects import Output
 from palio.protocol.broker.links import Links
 from palio.protocol.interfaces import PATTERN, PublishGrant
-from palio.protocol.wire.batch import MessageBatch
+from palio.protocol.wire.batch import KERNEL_MIN, MessageBatch
+from palio.protocol.wire.codes import CloseCode
 from palio.protocol.wire.control import Rejected
 from palio.protocol.wire.parts import cut
 from palio.routing.interest_table import InterestTable, Matches
+
+UNREADABLE_MAX = 100
+"""Unreadable messages of one publisher, or neighbour, that are read in one batch."""
 
 
 class TrafficCounts(msgspec.Struct):
@@ -49,20 +59,24 @@ class Admission:
     ) -> None:
         self.skew_us = skew_us
         """How far ahead of this broker's clock a publisher's may be; later times are cut to that."""
+        self.cut_off: set[str] = set()
+        """Publishers whose links were closed since the last `flush` of the data path."""
         self._table, self._links, self._output, self._counts = table, links, output, counts
 
     def read(
         self, batch: MessageBatch, came_from: str | None, error: Exception
     ) -> tuple[MessageBatch, Matches]:
-        """The messages that Python can parse, and what they match, where the lookup of the batch has
-        failed with `error`."""
+        """The messages that can be parsed, and what they match, where the lookup of the batch has failed
+        with `error`."""
         valid = self._readable(batch, came_from)
         if not isinstance(error, InvalidValue) or valid.count == batch.count:
             self._misread(f"a batch of {batch.count} messages: {_told(error)}")
-        try:
-            return valid, self._table.evaluate(valid)
-        except Exception:
-            return self._evaluate(valid, came_from)
+        for look_up in (self._table.lookup, self._table.evaluate):
+            try:
+                return valid, look_up(valid)
+            except Exception:  # `_evaluate` says which message it was
+                continue
+        return self._evaluate(valid, came_from)
 
     def confirm(
         self, batch: MessageBatch, matches: Matches, came_from: str | None
@@ -81,15 +95,52 @@ class Admission:
         return batch.pick(rows), matches.pick(rows)
 
     def _readable(self, batch: MessageBatch, came_from: str | None) -> MessageBatch:
-        """The messages that Python can parse; it keeps them parsed."""
-        rows = []
-        for row in range(batch.count):
+        """The messages that kernels or Python can parse."""
+        unreadable: dict[str, list[int]] = {}
+        for row in self._left_to_python(batch):
+            own = unreadable.setdefault(came_from or batch.publisher(row), [])
+            if len(own) >= UNREADABLE_MAX:
+                own.append(row)  # Python does not look at it
+                continue
             try:
                 batch.message(row)
-                rows.append(row)
             except InvalidValue as error:
                 self._refuse(batch, row, came_from, error)
-        return batch.pick(rows)
+                own.append(row)
+        refused = {row for own in unreadable.values() for row in own}
+        for source, own in unreadable.items():
+            if len(own) > UNREADABLE_MAX and came_from is None:
+                refused |= self._cut_off(batch, source, own[UNREADABLE_MAX])
+            elif len(own) > UNREADABLE_MAX:
+                self._counts.dropped += len(own) - UNREADABLE_MAX
+        return batch.pick([row for row in range(batch.count) if row not in refused])
+
+    def _left_to_python(self, batch: MessageBatch) -> Sequence[int]:
+        """The messages that kernels do not read; of a small batch all, since Python is faster then."""
+        if batch.count < KERNEL_MIN:
+            return range(batch.count)
+        from palio.matching.encode.json_messages import rows_left_to_python  # loads kernels
+
+        try:
+            return rows_left_to_python(batch.column())
+        except Exception as error:
+            self._misread(f"a batch of {batch.count} messages: {_told(error)}")
+            return range(batch.count)
+
+    def _cut_off(self, batch: MessageBatch, publisher: str, first: int) -> set[int]:
+        """Close the link of a publisher. Returns its messages from this one on."""
+        self.cut_off.add(publisher)
+        link = self._links.publishers.get(publisher)
+        if link is not None:
+            reason = f"more than {UNREADABLE_MAX} messages at once whose attributes cannot be read"
+            self._links.close(link, CloseCode.PROTOCOL, reason)
+        publishers = batch.publishers()
+        return {row for row in range(first, batch.count) if publishers[row] == publisher}
+
+    def without_cut_off(self, batch: MessageBatch) -> MessageBatch:
+        """The messages of publishers that are not cut off."""
+        found = enumerate(batch.publishers())
+        return batch.pick([row for row, publisher in found if publisher not in self.cut_off])
 
     def _evaluate(self, batch: MessageBatch, came_from: str | None) -> tuple[MessageBatch, Matches]:
         """Look up messages one by one; those that cannot be looked up are refused."""

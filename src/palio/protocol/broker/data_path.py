@@ -127,6 +127,7 @@ class DataPath:
         except PalioError as error:  # not the fault of whoever caused this flush
             raise BrokerFailed(f"messages that have arrived were not processed: {error}") from error
         self._identities.clear()
+        self._admission.cut_off.clear()  # their links are closed, as of those refused
         self.held.refused.clear()  # their links are closed: nothing more arrives from them
         self._uncommitted.reclaim()
 
@@ -137,6 +138,8 @@ class DataPath:
             batch = self._pass_on(batch, came_from)
             if not batch.count:
                 return
+        if came_from is None and self._admission.cut_off:
+            batch = self._admission.without_cut_off(batch)
         batch, matches = self._lookup(batch, came_from)
         if source.identity:
             identity = self._identities[source.identity]
@@ -157,11 +160,11 @@ class DataPath:
 
     def _lookup(self, batch: MessageBatch, came_from: str | None) -> tuple[MessageBatch, Matches]:
         """The messages that can be parsed, and what they match. Whatever the content of a message does
-        to the kernels, Python reads the batch again, and decides about each message by itself."""
+        to the kernels, Python decides about each message that they do not read."""
         try:
             matches = self._table.lookup(batch)
         except Exception as error:
-            return self._admission.read(batch, came_from, error)
+            batch, matches = self._admission.read(batch, came_from, error)
         if matches.present & PATTERN:  # Python will read them
             return self._admission.confirm(batch, matches, came_from)
         return batch, matches
