@@ -248,3 +248,29 @@ def test_a_crash_between_two_slices_keeps_exactly_what_was_applied() -> None:
     exchange.run(2000)
     assert len(core.parts.messages.subscriptions()) == 400
     assert KnownFacts(exchange.stores["a"]).states()[0].number == 5
+
+
+@pytest.mark.parametrize("number", [1 << 62, 10**18])
+def test_a_false_state_of_a_broker_does_not_cut_it_off(number: int) -> None:
+    """A neighbour sends it to the broker itself, and to others."""
+    exchange = network([("a", "b"), ("b", "c")])
+    ann = exchange.client("a", "ann")
+    ann.session.subscriptions.subscribe("x > 1")
+    exchange.run()
+    false = LinkStates((LinkState("a", "zzz", number, 0, ()),))
+    reports: list[str] = []
+    for victim, liar in (("a", "b"), ("b", "c")):
+        core = exchange.brokers[victim]
+        link = next(one for one in core.parts.links if one.neighbour == liar)
+        for _ in range(3):
+            core.receive(link.number, control_frame(false), exchange.now_us)
+        effects = core.take()
+        reports += [str(notice.fields["reason"]) for notice in effects.notices]
+        assert not effects.closes
+    assert len(reports) == 2, "one line for each link"
+    assert "a link state of the broker 'a' has the number" in reports[0]
+    ann.session.subscriptions.subscribe("y > 1")
+    exchange.run()
+    assert not exchange.closed
+    for other in ("b", "c"):
+        assert wanted(exchange.brokers[other], "a") == {"x > 1", "y > 1"}

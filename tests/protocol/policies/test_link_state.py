@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from palio import parse
 from palio.errors import InvalidPredicate, InvalidTopology
+from palio.protocol.policies import link_state
 from palio.protocol.policies.broker_record import DurableFact
-from palio.protocol.policies.link_state import Heard, LinkStateDatabase, LinkStateSettings
+from palio.protocol.policies.link_state import (
+    AHEAD_US_MAX,
+    Heard,
+    LinkStateDatabase,
+    LinkStateSettings,
+)
 from palio.protocol.wire.control import Durable, LinkState, LinkStates
 from palio.protocol.wire.frames import BrokenFrame
 from palio.protocol.wire.routing_memory import RoutingMemory
@@ -428,6 +434,10 @@ def test_two_texts_of_one_filter() -> None:
         complete("bob", 3, base=-1),
         complete("", 3),
         complete("me", 1 << 63),
+        complete("bob/cy", 1),
+        complete("b" * 1000, 1),
+        complete("bob\n", 1),
+        complete("bob", 1, links=(("c/y", 1.0),)),
         complete("bob", 1, links=(("bob", 1.0),)),
         complete("bob", 1, links=(("cy", 0.0),)),
         complete("bob", 1, links=(("cy", float("nan")),)),
@@ -470,3 +480,57 @@ def test_a_digest_says_what_is_missing() -> None:
     assert me.newer_than([]) == ["b0", "b1", "b2"]
     assert me.newer_than([("b1", "e", 1)]) == ["b0", "b2"]
     assert me.newer_than(me.digest()) == []
+
+
+def test_a_number_far_ahead_is_not_believed_and_whatever_is_believed_can_be_outnumbered() -> None:
+    """A neighbour invents states of bob. He is not cut off for longer than clocks differ."""
+    now_us = 1_800_000_000_000_000
+    others = LinkStateDatabase("ann", "a", now_us)
+    bob = LinkStateDatabase("bob", "b", now_us)
+    for number in (1 << 62, (1 << 62) - 1, now_us + AHEAD_US_MAX + 1_000_000_000):
+        false = complete("bob", number, epoch="zzz")
+        assert "century" in others.hear(false, now_us).refused
+        assert "century" in bob.hear(false, now_us).refused
+    first = bob.news(now_us)
+    assert first is not None
+    assert others.hear(first, now_us).is_new
+    false = complete("bob", now_us + AHEAD_US_MAX, epoch="zzz")
+    assert others.hear(false, now_us).is_new
+    assert not bob.hear(false, now_us).refused
+    now_us += 2_000_000
+    bob.want(["x > 1"])
+    answer = bob.news(now_us)
+    assert answer is not None
+    assert others.hear(answer, now_us).is_new
+    assert others.wanted("bob") == parse("x > 1")
+
+
+def test_a_broker_whose_clock_is_behind_outnumbers_what_others_have_believed() -> None:
+    now_us = 1_800_000_000_000_000
+    others, bob = LinkStateDatabase("ann", "a", now_us), LinkStateDatabase("bob", "b", now_us)
+    false = complete("bob", now_us + AHEAD_US_MAX, epoch="zzz")
+    assert others.hear(false, now_us).is_new
+    behind_us = now_us - 30_000_000
+    assert not bob.hear(false, behind_us).refused
+    answer = bob.news(behind_us)
+    assert answer is not None
+    assert others.hear(answer, now_us + 1).is_new
+
+
+def test_a_clock_that_stands_in_1970_or_2099_is_no_reason_to_refuse_a_state() -> None:
+    year_us = 365 * 24 * 3600 * 1_000_000
+    for here_us, there_us in ((0, 57 * year_us), (57 * year_us, 129 * year_us), (129 * year_us, 0)):
+        ann, bob = LinkStateDatabase("ann", "a", here_us), LinkStateDatabase("bob", "b", there_us)
+        state = bob.news(there_us + 1)
+        assert state is not None
+        assert ann.hear(state, here_us).is_new
+
+
+def test_the_brokers_of_a_database_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_state, "BROKERS_MAX", 4)
+    me = receiver()
+    for i in range(3):
+        assert me.hear(complete(f"b{i}", 1), 1).is_new
+    assert "one broker more" in me.hear(complete("b3", 1), 1).refused
+    assert me.hear(complete("b2", 2, wanted=("x > 1",)), 1).is_new
+    assert [place.broker for place in me.places()] == ["b0", "b1", "b2", "me"]

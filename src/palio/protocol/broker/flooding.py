@@ -16,7 +16,7 @@ from functools import partial
 from palio.errors import InvalidPredicate, LimitExceeded
 from palio.model.language import parse
 from palio.model.predicate import Filter
-from palio.protocol.broker.effects import BackgroundJob, Output
+from palio.protocol.broker.effects import BackgroundJob, Notice, Output
 from palio.protocol.broker.links import Link
 from palio.protocol.broker.neighbours import NeighbourLinks
 from palio.protocol.broker.remote_durable import RemoteSubscriptions
@@ -44,12 +44,14 @@ _JOB_TEXTS = 16 << 10
 class _Incoming:
     """What a neighbour has begun to send."""
 
-    __slots__ = ("digest", "link", "states")
+    __slots__ = ("digest", "link", "refused", "states")
 
     def __init__(self, link: Link) -> None:
         self.link = link
         self.states = StateAssembly()
         self.digest: list[tuple[str, str, int]] = []
+        self.refused = 0
+        """States that are not believed; the first one is logged."""
 
 
 class Flooding:
@@ -142,7 +144,7 @@ class Flooding:
             parsed = self._parsed_at_once(state)
             if parsed is None:
                 return self._hear_in_slices(link, message.states[at:])
-            heard = self._database.outdated(state)
+            heard = self._database.outdated(state, self._now_us())
             if heard is None:
                 change = self._database.begin_change(state, parsed, self._now_us(), in_place=True)
                 change.run()
@@ -156,7 +158,7 @@ class Flooding:
         count = len(state.wanted) + len(state.durable) + len(state.unwanted) + len(state.undurable)
         if state.part or state.more or count > SMALL_TEXTS // 32:
             return None
-        if self._database.outdated(state) is not None:
+        if self._database.outdated(state, self._now_us()) is not None:
             return {}
         if not self._database.is_small_change(state):
             return None
@@ -174,7 +176,7 @@ class Flooding:
     def _hear_in_slices(self, link: Link, states: tuple[LinkState, ...]) -> Slices:
         incoming = self._incoming[link.neighbour]
         for state in states:
-            heard = self._database.outdated(state)
+            heard = self._database.outdated(state, self._now_us())
             if heard is None and not incoming.states.continues(state):
                 heard = Heard(is_missing=True)
             if heard is not None:
@@ -191,17 +193,21 @@ class Flooding:
 
     def _apply(self, link: Link, state: LinkState, parsed: Parsed) -> Slices:
         """Apply a large state. While its record is made, another neighbour may send a newer one."""
-        heard = self._database.outdated(state)
+        heard = self._database.outdated(state, self._now_us())
         while heard is None:
             change = self._database.begin_change(state, parsed, self._now_us())
             job = BackgroundJob(change.run)
             yield job
             job.result()
-            heard = self._database.end_change(change) or self._database.outdated(state)
+            heard = self._database.end_change(change) or self._database.outdated(
+                state, self._now_us()
+            )
         self._follow(link, state, heard)
 
     def _follow(self, link: Link, state: LinkState, heard: Heard) -> None:
         """Do what follows from a state that was heard."""
+        if heard.refused:
+            self._refuse(link.neighbour, heard.refused)
         if heard.is_missing:
             for part in missing_parts([state.broker]):
                 self._output.say(link.number, part)
@@ -209,6 +215,15 @@ class Flooding:
             self._flood(state, link.neighbour)
         if heard.removed or heard.added:
             self._remote.change(state.broker, heard)
+
+    def _refuse(self, neighbour: str, reason: str) -> None:
+        """Have the first state of a link that is not believed logged: there may be very many."""
+        incoming = self._incoming.get(neighbour)
+        if incoming is not None:
+            incoming.refused += 1
+            if incoming.refused == 1:
+                fields: dict[str, object] = {"neighbour": neighbour, "reason": reason}
+                self._output.log(Notice("a link state is refused", fields, is_warning=True))
 
     # ---- own link states
 

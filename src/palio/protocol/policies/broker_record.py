@@ -21,6 +21,7 @@ from palio.model.language import parse
 from palio.model.predicate import Filter
 from palio.protocol.wire.control import Durable, LinkState
 from palio.protocol.wire.frames import BrokenFrame
+from palio.protocol.wire.handshake import Unwelcome, check_name
 from palio.protocol.wire.routing_memory import RoutingMemory
 
 WEIGHT_MIN, WEIGHT_MAX = 0.001, 1_000_000.0  # the sum over a million such links is still exact
@@ -155,7 +156,13 @@ class BrokerRecord:
 
 
 def check_state(state: LinkState) -> None:
-    """Raise BrokenFrame if a link or the combination of fields is invalid."""
+    """Raise BrokenFrame if a name, a link or the combination of fields is invalid."""
+    try:
+        check_name("a broker", state.broker)
+        for neighbour, _ in state.links:
+            check_name("a broker", neighbour)
+    except Unwelcome as error:
+        raise BrokenFrame(f"{_place(state)}: {error}") from None
     if state.is_faded and (state.base or state.links or state.wanted):
         raise BrokenFrame(
             f"{_place(state)} is marked as durable subscriptions only, but has links, filters or a base"

@@ -42,6 +42,14 @@ from palio.protocol.wire.control import Durable, LinkState
 from palio.protocol.wire.frames import BrokenFrame
 
 _NUMBER_MAX = 1 << 62
+AHEAD_US_MAX = 100 * 365 * 24 * 3600 * 1_000_000
+"""How far ahead of the clock a number may be. A number is the time of its broker, or one more than what
+somebody said of it: no honest clock is a century wrong, and whatever is accepted can be outnumbered, because
+time goes on."""
+_OWN_AHEAD_US = 60_000_000
+"""What a broker outnumbers beyond that: others, whose clocks are ahead of its own, may have accepted it."""
+BROKERS_MAX = 10_000
+"""Brokers that a database takes; a neighbour may invent names."""
 SMALL_RECORD = 256
 """Filters and durable subscriptions of a record that is replaced at once."""
 
@@ -67,6 +75,8 @@ class Heard(NamedTuple):
     added: tuple[DurableFact, ...] = ()
     parsed: Parsed = MappingProxyType({})
     """Has the filters of the predicates in `added`."""
+    refused: str = ""
+    """Why it is not believed, though its form is valid: whoever forwarded it has done nothing wrong."""
 
 
 class LinkStateDatabase(BrokerRecords):
@@ -130,14 +140,14 @@ class LinkStateDatabase(BrokerRecords):
     def hear(self, state: LinkState, now_us: int) -> Heard:
         """Receive a complete state, or changes, from a neighbour. Raises BrokenFrame, and changes
         nothing, if the state is invalid."""
-        heard = self.outdated(state)
+        heard = self.outdated(state, now_us)
         if heard is not None:
             return heard
         known = self.known_filters(state)
         parsed = known | parse_all(state, [t for t in texts_of(state) if t not in known])
         return self._apply(state, parsed, now_us)
 
-    def outdated(self, state: LinkState) -> Heard | None:
+    def outdated(self, state: LinkState, now_us: int) -> Heard | None:
         """What becomes of a state that changes nothing; None: it is newer than the record. Raises
         BrokenFrame if it is invalid; its predicates are not looked at."""
         if not state.broker or not 0 <= state.base < state.number <= _NUMBER_MAX:
@@ -145,12 +155,19 @@ class LinkStateDatabase(BrokerRecords):
                 f"a link state of the broker {state.broker!r} has the number {state.number} "
                 f"and the base {state.base}"
             )
+        ahead_us = state.number - now_us - AHEAD_US_MAX
         if state.broker == self.me:
+            if ahead_us > _OWN_AHEAD_US:
+                return _too_far_ahead(state)
             self.own.outnumber(state)
             return Heard()
         record = self._records.get(state.broker)
         if record is not None and not record.is_older(state):
             return Heard()
+        if ahead_us > 0:
+            return _too_far_ahead(state)
+        if record is None and len(self._records) >= BROKERS_MAX:
+            return Heard(refused=f"{state.broker!r} is one broker more than {BROKERS_MAX:,}")
         if state.base and (record is None or not record.has_base(state)):
             return Heard(is_missing=True)
         check_state(state)
@@ -298,3 +315,10 @@ def texts_of(state: LinkState) -> Iterator[str]:
     yield from state.wanted
     for durable in state.durable.values():
         yield durable.predicate
+
+
+def _too_far_ahead(state: LinkState) -> Heard:
+    return Heard(
+        refused=f"a link state of the broker {state.broker!r} has the number {state.number}, which is a "
+        "time more than a century ahead"
+    )
