@@ -148,6 +148,28 @@ async def never_acknowledged(arena: Arena) -> str:
     return f"{came:,} redelivered"
 
 
+@case("a replay of 4,000 messages through a predicate with 900 filters", in_test=True)
+async def costly_replay(arena: Arena) -> str:
+    count, filters = arena.count(100, 4000), 900
+    predicate = "old = 1 AND (" + " OR ".join(f"z = {k}" for k in range(filters)) + ")"
+    async with await Attacker.at(arena.endpoint()) as eve:
+        eve.say(SubscribeRequest(1, "old = 1", durable="keeper", credit=1, full="drop"))
+        await eve.got(Subscribed)
+        for i in range(count):
+            z = filters - 1 if i % 100 == 99 else -1
+            eve.publish(b'{"old": 1, "z": %d}' % z, durable=True)
+        await eve.until(lambda: bool(eve.all(Published)) and eve.all(Published)[-1].number >= count)
+        async with await Attacker.at(arena.endpoint(), "bob") as bob:
+            bob.say(SubscribeRequest(1, predicate, durable="past", since=0, credit=1000))
+            await bob.got(Subscribed)
+            await bob.got(MessageFrame, count // 100)
+            bob.say(UnsubscribeRequest(1, forget=True))
+            await bob.got(Unsubscribed)
+        eve.say(UnsubscribeRequest(1, forget=True))
+        await eve.got(Unsubscribed)
+    return f"{count // 100} of {count:,} came"
+
+
 @case("credit of 0, 2^63-1, 2^30 and none at all, on subscriptions of all kinds and unknown ones")
 async def credit_games(arena: Arena) -> str:
     async with await Attacker.at(arena.endpoint()) as eve:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 
+from palio.protocol.wire.codes import CloseCode
 from palio.protocol.wire.control import (
     Acknowledge,
     Occurred,
@@ -188,3 +189,22 @@ async def unknown_acknowledgements(arena: Arena) -> str:
         eve.say(UnsubscribeRequest(1, forget=True))
         await eve.got(Unsubscribed)
     return "the next message came"
+
+
+@case("4,000 tiny messages that nobody can read, in one write, ten times", in_test=True)
+async def tiny_and_unreadable(arena: Arena) -> str:
+    count = arena.count(500, 4000)
+    async with await Attacker.at(arena.endpoint(), "bob") as bob:
+        bob.say(SubscribeRequest(1, "tiny = 1", credit=1000))
+        await bob.got(Subscribed)
+        for i in range(10):
+            async with await Attacker.at(arena.endpoint(), f"eve{i}") as eve:
+                for _ in range(count):
+                    eve.publish(b"{")
+                bob.publish(b'{"tiny": 1}')
+                bye = await eve.closed()
+                assert bye is not None
+                assert bye.code == CloseCode.PROTOCOL
+                assert "cannot be read" in bye.reason
+        await bob.got(MessageFrame, 10)
+    return f"{10 * count:,} messages, 10 publishers closed"

@@ -96,6 +96,31 @@ async def large_group(arena: Arena) -> str:
     return f"{count:,} members"
 
 
+@case(
+    "3,000 members of one group, and of 1,000 groups with others, of one client, which disconnects",
+    in_test=True,
+)
+async def large_group_left(arena: Arena) -> str:
+    count, groups = arena.count(200, 3000), arena.count(50, 1000)
+    least = await arena.metric("palio_table_filters")
+    requests = [SubscribeRequest(i, "left = 1", group="g") for i in range(1, count + 1)]
+    shared = [SubscribeRequest(count + i, "left = 1", group=f"g{i}") for i in range(1, groups + 1)]
+    async with await Attacker.at(arena.endpoint(), "bob") as bob:
+        await subscribed(bob, [requests[0], *shared])
+        async with await Attacker.at(arena.endpoint()) as eve:
+            await subscribed(eve, requests + shared)
+        await asyncio.sleep(0.1)
+        for _ in range(10):
+            bob.publish(b'{"left": 1}')
+        await bob.until(
+            lambda: (
+                sum(len(f.header.subscriptions) for f in bob.all(MessageFrame)) >= 10 * (groups + 1)
+            )
+        )
+    await gone(arena, least)
+    return f"{count:,} members left"
+
+
 async def advertise(arena: Arena, count: int, text: str) -> None:
     async with await Attacker.at(arena.endpoint()) as eve:
         for i in range(1, count + 1):

@@ -1,7 +1,7 @@
 """Whether a predicate selects a stored message, decided in parts: for replays.
 
 A predicate of 256 KiB may have millions of constraints in its normal form, so one message may take
-seconds. The generator yields what it has spent, in evaluations of a constraint (about 0.5 µs), and the
+seconds. The generator yields what it has spent, in evaluations of a constraint (0.5 to 1 µs), and the
 replay resumes it when it has units again.
 """
 

@@ -23,7 +23,7 @@ from palio.protocol.durability.journal import Journal
 from palio.protocol.durability.statistics import StoreCounters
 from palio.protocol.durability.subscriptions import TrackedSubscription, Verdict
 
-REPLAY_UNITS: Final = 10_000
+REPLAY_UNITS: Final = 5_000
 """What all replays may spend at a time, about 5 ms: a unit is the evaluation of one constraint."""
 _PAGE: Final = 256
 """Messages that are looked for at once."""
