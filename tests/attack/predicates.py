@@ -179,6 +179,28 @@ async def patterns(arena: Arena) -> str:
     return f"{eve.counts[Subscribed]} accepted, {eve.counts[Refused]} refused"
 
 
+@case("patterns whose parts have thousands of filters that must be compared")
+async def patterns_to_compare(arena: Arena) -> str:
+    def part(tag: int, size: int) -> str:
+        return (
+            f"[q = {tag} AND " + " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(size)) + "]"
+        )
+
+    def pattern(size: int) -> str:
+        steps = [f"({part(i, size)} then {part(i + 1, size)})" for i in range(0, 8, 2)]
+        return " and ".join(steps)
+
+    sizes = [size for size in (5, 7, 11) for _ in range(arena.count(1, 5))]
+    async with await Attacker.at(arena.endpoint()) as eve:
+        eve.say(*[SubscribeRequest(i, pattern=pattern(size)) for i, size in enumerate(sizes)])
+        async with await Attacker.at(arena.endpoint()) as bob:  # the thread for jobs is soon free
+            bob.say(SubscribeRequest(1, pattern="[x = 1] then [x = 2]"))
+            await bob.answered(1, Subscribed)
+        await eve.answered(len(sizes), Subscribed, Refused)
+        assert await eve.alive()
+    return f"{eve.counts[Subscribed]} accepted, {eve.counts[Refused]} refused"
+
+
 @case("1,000 watchers of patterns, then disconnect")
 async def many_watchers(arena: Arena) -> str:
     count = arena.count(30, 1000)

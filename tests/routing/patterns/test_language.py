@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import palio
 from palio.errors import InvalidPattern, LimitExceeded, PalioError, ParseError
-from palio.routing.patterns import And, Or, Part, Pattern, Then, With, Within, parse
+from palio.model.covering import intersects
+from palio.routing.patterns import And, Or, Part, Pattern, Then, With, Within, parse, pattern
+from palio.routing.patterns.pattern import COMPARED_MAX
 from tests import strategies
 from tests.routing.patterns.pattern_strategies import nodes
 
@@ -49,9 +51,9 @@ names = st.lists(st.sampled_from([*strategies.PLAIN_NAMES, *strategies.TRICKY_NA
 @settings(max_examples=300, deadline=None)
 @given(nodes(), names)
 def test_printing_then_parsing_gives_the_same(node: object, same: list[str]) -> None:
-    pattern = Pattern(node, tuple(same))  # type: ignore[arg-type]
-    assert parse(str(pattern)) == pattern
-    assert str(parse(str(pattern))) == str(pattern)
+    made = Pattern(node, tuple(same))  # type: ignore[arg-type]
+    assert parse(str(made)) == made
+    assert str(parse(str(made))) == str(made)
 
 
 @settings(max_examples=200, deadline=None)
@@ -115,6 +117,50 @@ def test_limits() -> None:
             wrong()
     with pytest.raises(InvalidPattern, match="not a int"):
         parse(5)  # type: ignore[arg-type]
+
+
+def product(count: int, tag: int) -> str:
+    """A predicate of 2 to the power of `count` filters; those of other tags exclude it."""
+    return f"q = {tag} AND " + " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(count))
+
+
+def steps(count: int, size: int) -> list[str]:
+    """Patterns of two steps, of which no two want the same message."""
+    return [f"([{product(size, i)}] then [{product(size, i + 1)}])" for i in range(0, 2 * count, 2)]
+
+
+def test_all_parts_share_the_limit_of_filters() -> None:
+    text = f"[{product(3, 1)}] then [{product(3, 2)}] then [x = 1]"
+    assert parse(text, limit=17) == parse(text)
+    with pytest.raises(LimitExceeded, match="16 filters, which is the limit") as caught:
+        parse(text, limit=16)
+    assert text[caught.value.position :].startswith("x = 1")
+    with pytest.raises(LimitExceeded, match="the limit is 4"):
+        parse(text, limit=12)
+
+
+def test_comparing_the_parts_of_and_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Predicates are intersected only after the effort was found to be small."""
+    calls = 0
+
+    def counted(a: palio.Predicate, b: palio.Predicate) -> bool:
+        nonlocal calls
+        calls += len(a.filters) * len(b.filters)
+        return intersects(a, b)
+
+    monkeypatch.setattr(pattern, "intersects", counted)
+    parse(" and ".join(steps(4, 3)))
+    assert 0 < calls < COMPARED_MAX
+    calls = 0
+    with pytest.raises(LimitExceeded, match="the limit is 200,000"):
+        parse(" and ".join(steps(4, 6)))
+    assert calls == 0
+    around = "".join(f" and [q = {i}])" for i in range(100, 140))
+    with pytest.raises(LimitExceeded, match="the limit is 200,000"):
+        parse("(" * 40 + " and ".join(steps(2, 4)) + around)
+    assert calls < 2 * COMPARED_MAX
+    with pytest.raises(LimitExceeded, match="the limit is 200,000"):
+        And(tuple(Then((Part(palio.parse(product(6, i))), A)) for i in range(5)))
 
 
 @settings(max_examples=300, deadline=None)

@@ -146,6 +146,12 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+def check_may_subscribe(identity: Identity) -> None:
+    """Raise Forbidden if the identity may subscribe to nothing."""
+    if identity.subscribe is None:
+        raise Forbidden(_nothing(identity, "subscribe"))
+
+
 def check_subscribe(identity: Identity, predicate: Predicate) -> None:
     """Raise Forbidden unless the grant covers every filter."""
     _check_covered(identity, [("", predicate)])

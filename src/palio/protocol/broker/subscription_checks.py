@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from palio.errors import InvalidPredicate, LimitExceeded, PalioError
 from palio.model.language import parse
 from palio.model.predicate import Predicate
-from palio.protocol.broker.access import Identity, check_subscribe, check_watch
+from palio.protocol.broker.access import Identity, check_may_subscribe, check_subscribe, check_watch
 from palio.protocol.broker.client_subscription import ClientSubscription
 from palio.protocol.broker.interests import FILTERS_AT_ONCE
 from palio.protocol.broker.text_budget import sendable_bytes
@@ -73,12 +73,9 @@ def permitted(text: str, identity: Identity, filters_max: int) -> tuple[Predicat
 
 @refusing
 def watchable(text: str, identity: Identity, filters_max: int) -> tuple[Pattern, int]:
-    pattern = parse_pattern(text)
+    check_may_subscribe(identity)
+    pattern = parse_pattern(text, limit=filters_max)
     filters = [f for leaf in leaves(pattern.node) if isinstance(leaf, Part) for f in leaf.predicate]
-    if len(filters) > filters_max:
-        raise LimitExceeded(
-            f"the pattern has {len(filters):,} filters in its parts; this broker takes {filters_max:,}"
-        )
     size = sendable_bytes(filters)
     check_watch(identity, pattern)
     return pattern, size

@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from palio.errors import InvalidPattern, LimitExceeded, ParseError
 from palio.model import language
+from palio.model.predicate import Predicate
 from palio.routing.patterns.pattern import (
     CLASH,
     PARTS_MAX,
@@ -30,7 +31,10 @@ from palio.routing.patterns.pattern import (
     Then,
     With,
     Within,
+    check_effort,
     clash,
+    effort,
+    flat,
     node_text,
 )
 
@@ -55,8 +59,10 @@ _PREDICATE = re.compile(
 )
 
 
-def parse(text: str | Pattern) -> Pattern:
-    """Read a pattern. Raises ParseError, which points at the character.
+def parse(text: str | Pattern, *, limit: int | None = None) -> Pattern:
+    """Read a pattern. `limit` bounds the number of filters of all its parts together; None: each part
+    has the limit of a predicate. Raises ParseError, which points at the character, or its child
+    LimitExceeded.
 
     >>> parse("[what = 'login'] then [level > 3] within 10 minutes same host")
     Pattern([what = 'login'] then [level > 3] within 10 minutes same host)
@@ -69,7 +75,7 @@ def parse(text: str | Pattern) -> Pattern:
         raise LimitExceeded(
             f"the pattern has {len(text):,} characters, the limit is {language.TEXT_MAX:,}"
         )
-    reader = _PatternReader(text)
+    reader = _PatternReader(text, limit)
     node = reader.chain(0)
     bounded = reader.bounded
     names = reader.same()
@@ -83,10 +89,13 @@ def parse(text: str | Pattern) -> Pattern:
 class _PatternReader:
     """A text and how far it has been read; `at` is always on a token or at the end."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, limit: int | None) -> None:
         self.text = text
         self.at = 0
         self.parts = 0
+        self._filters = 0
+        self._limit = limit
+        self._compared = 0  # constraints, by all of `and` so far
         self.bounded = False  # the chain read last ended in a `within`
         self._skip(0)
 
@@ -102,11 +111,21 @@ class _PatternReader:
             self._skip(self.at + len(operator))
             starts.append(self.at)
             nodes.append(self._unit(depth))
-        flat = _OPERATORS[word]
-        if flat is And and (pair := clash(nodes)):
+        kind = _OPERATORS[word]
+        if kind is And:
+            self._check_exclusive(tuple(nodes), starts)
+        return self.within(kind(tuple(nodes)))
+
+    def _check_exclusive(self, nodes: tuple[Node, ...], starts: list[int]) -> None:
+        """Each `and` around another compares the parts of that again, so the effort is added up."""
+        self._compared += max(effort(nodes), effort(flat(And, nodes)))
+        try:
+            check_effort(self._compared)
+        except LimitExceeded as error:
+            raise LimitExceeded(error.reason, self.text, starts[0]) from None
+        if pair := clash(nodes):
             reason = CLASH.format(*(node_text(nodes[i], nested=True) for i in pair))
             self.fail(reason, starts[pair[1]])
-        return self.within(flat(tuple(nodes)))
 
     def _unit(self, depth: int) -> Node:
         opening = self.text[self.at : self.at + 1]
@@ -143,12 +162,29 @@ class _PatternReader:
         if not match[0].strip():
             self.fail("the predicate is empty; [TRUE] selects every message", opened)
         try:
-            predicate = language.parse(match[0])
+            predicate = self._predicate(match[0])
         except ParseError as error:
             at = opened + 1 + error.position
             raise type(error)(error.reason, self.text, at) from None
         self._skip(match.end() + 1)
         return Part(predicate)
+
+    def _predicate(self, text: str) -> Predicate:
+        """Parse a predicate. It may have as many filters as the limit leaves for it."""
+        if self._limit is None:
+            return language.parse(text)
+        left = self._limit - self._filters
+        if left < 1:
+            raise LimitExceeded(
+                f"the parts before it have {self._filters:,} filters, which is the limit"
+            )
+        predicate = language.parse(text, limit=left)
+        self._filters += len(predicate.filters)
+        if self._filters > self._limit:
+            raise LimitExceeded(
+                f"the pattern has {self._filters:,} filters up to here; the limit is {self._limit:,}"
+            )
+        return predicate
 
     def within(self, node: Node) -> Node:
         self.bounded = self._word() == "within"

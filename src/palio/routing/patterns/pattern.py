@@ -25,13 +25,15 @@ from typing import Any, TypeAlias, Union
 import msgspec
 from msgspec.structs import force_setattr
 
-from palio.errors import InvalidPattern, InvalidValue
+from palio.errors import InvalidPattern, InvalidValue, LimitExceeded
 from palio.model.covering import intersects
 from palio.model.predicate import Predicate
 from palio.model.sql_text import name_sql
 from palio.model.values import as_name
 
 PARTS_MAX = 64
+COMPARED_MAX = 200_000
+"""Constraints that are compared, at most, to find out whether the parts of `and` exclude each other."""
 
 UNITS = {
     "day": 86_400_000_000,
@@ -74,8 +76,9 @@ class And(msgspec.Struct, frozen=True, tag=True):
     parts: tuple[Node, ...]
 
     def __post_init__(self) -> None:
-        force_setattr(self, "parts", _flat(And, self.parts))
+        force_setattr(self, "parts", flat(And, self.parts))
         _at_least_two("and", self.parts)
+        check_effort(effort(self.parts))
         if clashing := clash(self.parts):
             raise InvalidPattern(
                 CLASH.format(*(node_text(self.parts[i], nested=True) for i in clashing))
@@ -88,7 +91,7 @@ class With(msgspec.Struct, frozen=True, tag=True):
     parts: tuple[Node, ...]
 
     def __post_init__(self) -> None:
-        force_setattr(self, "parts", _flat(With, self.parts))
+        force_setattr(self, "parts", flat(With, self.parts))
         _at_least_two("with", self.parts)
 
 
@@ -98,7 +101,7 @@ class Or(msgspec.Struct, frozen=True, tag=True):
     choices: tuple[Node, ...]
 
     def __post_init__(self) -> None:
-        force_setattr(self, "choices", _flat(Or, self.choices))
+        force_setattr(self, "choices", flat(Or, self.choices))
         _at_least_two("or", self.choices)
 
 
@@ -198,12 +201,43 @@ def single(node: Node) -> Predicate | None:
 
 
 def clash(parts: Sequence[Node]) -> tuple[int, int] | None:
-    """The first two parts of an `and` that may want one message and are not both single."""
-    for i, j in combinations(range(len(parts)), 2):
-        both_single = single(parts[i]) is not None and single(parts[j]) is not None
-        if not both_single and overlap(parts[i], parts[j]):
+    """The first two parts of an `and` that may want one message and are not both single. It may take
+    long: check the effort first."""
+    for i, j in _compared(parts):
+        if overlap(parts[i], parts[j]):
             return i, j
     return None
+
+
+def effort(parts: Sequence[Node]) -> int:
+    """How many constraints `clash` compares when it finds nothing; a value of IN counts as one."""
+    sizes = [_size(part) for part in parts]
+    return sum(sizes[i][0] * sizes[j][1] + sizes[j][0] * sizes[i][1] for i, j in _compared(parts))
+
+
+def check_effort(compared: int) -> None:
+    """Raise LimitExceeded if so many constraints are too many to compare."""
+    if compared > COMPARED_MAX:
+        raise LimitExceeded(
+            f"the parts of `and` must exclude each other, and finding out takes {compared:,} "
+            f"comparisons of constraints; the limit is {COMPARED_MAX:,}: write smaller predicates, or `with`"
+        )
+
+
+def _compared(parts: Sequence[Node]) -> list[tuple[int, int]]:
+    """The pairs of parts that are not both single."""
+    is_single = [single(part) is not None for part in parts]
+    pairs = combinations(range(len(parts)), 2)
+    return [(i, j) for i, j in pairs if not (is_single[i] and is_single[j])]
+
+
+def _size(node: Node) -> tuple[int, int]:
+    """How many filters a node has, and how many constraints."""
+    filters = [f for leaf in leaves(node) if isinstance(leaf, Part) for f in leaf.predicate]
+    constraints = sum(
+        1 + (len(c.value) if isinstance(c.value, tuple) else 0) for f in filters for c in f
+    )
+    return len(filters), constraints
 
 
 def overlap(a: Node, b: Node) -> bool:
@@ -237,7 +271,7 @@ def duration_text(micros: int) -> str:
     raise AssertionError(micros)  # microseconds always fit
 
 
-def _flat(kind: Any, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+def flat(kind: Any, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     flat: list[Node] = []
     for node in nodes:
         flat.extend(children(node) if isinstance(node, kind) else (node,))
