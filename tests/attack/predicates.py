@@ -179,6 +179,25 @@ async def patterns(arena: Arena) -> str:
     return f"{eve.counts[Subscribed]} accepted, {eve.counts[Refused]} refused"
 
 
+@case("thousands of messages, each for 200 watches of one client")
+async def messages_for_many_watches(arena: Arena) -> str:
+    watches, messages = arena.count(50, 200), arena.count(400, 4000)
+    async with await Attacker.at(arena.endpoint()) as eve:
+        eve.say(*[
+            SubscribeRequest(i, pattern=f"[x > {i % 7}] then [z < {i}] within {i + 1} hours same k")
+            for i in range(watches)
+        ])  # fmt: skip
+        await eve.answered(watches, Subscribed)
+        for i in range(messages):
+            eve.publish(b'{"x": 10, "k": %d}' % i)
+        await eve.drain()
+        async with await Attacker.at(arena.endpoint()) as bob:  # nobody waits for the patterns
+            bob.say(SubscribeRequest(1, "x = 1"))
+            await bob.answered(1, Subscribed)
+        assert await eve.alive()
+    return f"{messages} messages for {watches} watches"
+
+
 @case("patterns whose parts have thousands of filters that must be compared")
 async def patterns_to_compare(arena: Arena) -> str:
     def part(tag: int, size: int) -> str:

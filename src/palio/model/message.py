@@ -32,6 +32,9 @@ PREFIXES_MAX = 1 << 20
 """Characters that the names of nested attributes repeat: `{"a": {"b": 1, "c": 2}}` repeats `a` twice.
 A short text could stand for gigabytes of names."""
 
+MESSAGE_BYTES, ATTRIBUTE_BYTES = 400, 150
+"""What a message and each of its attributes take in memory, beside the characters of strings."""
+
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
@@ -56,7 +59,8 @@ class Message(Mapping[str, Value]):
     Message({'dest': 'MXP', 'price': 450})
     """
 
-    __slots__ = ("_values",)
+    __slots__ = ("_bytes", "_values")
+    _bytes: int
     _values: dict[str, Value]
 
     def __init__(self, attributes: Mapping[str, object] | Iterable[Attribute] = ()) -> None:
@@ -120,6 +124,19 @@ class Message(Mapping[str, Value]):
     @property
     def attributes(self) -> tuple[Attribute, ...]:
         return tuple(Attribute(name, value) for name, value in self._values.items())
+
+    @property
+    def memory_bytes(self) -> int:
+        """About how many bytes of memory the message takes; computed once."""
+        try:
+            return self._bytes
+        except AttributeError:
+            found = MESSAGE_BYTES + sum(
+                ATTRIBUTE_BYTES + _text_bytes(name) + _text_bytes(value)
+                for name, value in self._values.items()
+            )
+            object.__setattr__(self, "_bytes", found)
+            return found
 
     def to_json(self) -> str:
         """One JSON object, names in the order of the message."""
@@ -227,3 +244,10 @@ def _untag(name: str, tag: str, value: object) -> Value:
     if value not in _FLOATS:
         raise InvalidValue(f"$float takes one of {', '.join(_FLOATS)}", attribute=name)
     return _FLOATS[value]
+
+
+def _text_bytes(value: Value) -> int:
+    """The characters of a string in memory: one byte each, or up to four."""
+    if not isinstance(value, str):
+        return 0
+    return len(value) if value.isascii() else 4 * len(value)

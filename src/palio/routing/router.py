@@ -68,7 +68,7 @@ from palio.routing.packets import (
     Unsubscribe,
 )
 from palio.routing.patterns.packets import Assembled, Sieved, Unwatch, Watch
-from palio.routing.patterns.watching import PatternSettings, Watches
+from palio.routing.patterns.watching import PatternSettings, Watches, WatchSteps
 from palio.routing.poset import ADVERTISEMENTS, SUBSCRIPTIONS
 from palio.routing.subscriptions import Subscriptions
 from palio.routing.topology import Topology
@@ -207,6 +207,15 @@ class Router:
     def observe(self, source: Peer | None, packet: Publish) -> list[Send]:
         """Give a message that matches the router's own name to the patterns that wait for it."""
         return self._watches.publish(source, packet)
+
+    def observing(self, source: Peer | None, packet: Publish, begun: int) -> WatchSteps:
+        """The same in steps, for each pattern one. `begun`: the number `watches.begun` when the
+        message arrived."""
+        return self._watches.publishing(source, packet, begun)
+
+    def hearing(self, peer: Peer, packet: Assembled | Sieved, begun: int) -> WatchSteps:
+        """Process the answer of a neighbour about a pattern, in steps."""
+        return self._watches.hearing(peer, packet, begun)
 
     def _publish(self, source: Peer, packet: Publish) -> list[Send]:
         if self._graph is not None and packet.source is None:  # of a client

@@ -130,6 +130,7 @@ def test_values_mean_what_they_say(tmp_path: Path) -> None:
         [limits]
         predicates = "1 MiB"
         advertisements = 7
+        watches = 9
         body = "1.5 MiB"
         header = "128 KiB"
         connections = 100
@@ -174,6 +175,7 @@ def test_values_mean_what_they_say(tmp_path: Path) -> None:
     assert (config.limits.unsent_bytes, config.limits.closing) == (65 * mib, 7)
     assert settings.subscriptions.predicates_bytes_max == 1 << 20
     assert settings.subscriptions.advertisements_max == 7
+    assert settings.subscriptions.watches_max == 9
     assert (settings.keepalive_us, config.times.dial_us_max) == (500_000, 120_000_000)
     assert (settings.full, settings.bounds.retention_us) == (Full.DROP, 172_800_000_000)
 

@@ -11,11 +11,12 @@ import pytest
 from palio.errors import InvalidValue
 from palio.matching.table import ForwardingTable
 from palio.model.message import Message
+from palio.protocol.broker import admission
 from palio.protocol.broker.admission import UNREADABLE_MAX
 from palio.protocol.broker.broker import Broker
 from palio.protocol.wire.batch import MessageBatch
 from palio.protocol.wire.codes import CloseCode
-from palio.protocol.wire.control import Rejected
+from palio.protocol.wire.control import Occurred, Rejected
 from palio.routing import interest_table
 from tests.protocol.exchange import Client, Exchange, network
 
@@ -88,6 +89,29 @@ def test_a_message_of_a_pattern_that_python_refuses_is_rejected(
     assert (counters.rejected, counters.misread) == (4, 4)
     assert len(bob.heard(Rejected)) == 4
     assert bugs
+    assert "odd is not for Python" in bugs[0]
+
+
+def test_of_a_large_batch_what_python_refuses_is_kept_from_patterns_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Parsing thousands of messages at once would take long."""
+    monkeypatch.setattr(interest_table, "EVALUATED_MAX", 0)
+    monkeypatch.setattr(admission, "CONFIRMED_MAX", 0)
+    exchange = Exchange()
+    broker = exchange.add("a")
+    ann, bob = exchange.client("a", "ann"), exchange.client("a", "bob")
+    live = ann.session.subscriptions.subscribe("x >= 0")
+    ann.session.subscriptions.subscribe(pattern="[x = 7 OR s = 'odd'] THEN [x = 8] WITHIN 1 minute")
+    exchange.run()
+    bugs = bugs_of(broker, monkeypatch)
+    python_refuses(monkeypatch, "odd")
+    readable = publish_all(bob, durable=False)
+    exchange.run()
+    assert len(got(ann, live)) == len(readable) + 4
+    assert ann.heard(Occurred) == []  # each 7 is odd
+    counters = broker.snapshot().live
+    assert (counters.rejected, counters.misread) == (0, 4)
     assert "odd is not for Python" in bugs[0]
 
 

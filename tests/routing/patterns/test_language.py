@@ -132,7 +132,9 @@ def steps(count: int, size: int) -> list[str]:
 def test_all_parts_share_the_limit_of_filters() -> None:
     text = f"[{product(3, 1)}] then [{product(3, 2)}] then [x = 1]"
     assert parse(text, limit=17) == parse(text)
-    with pytest.raises(LimitExceeded, match="16 filters, which is the limit") as caught:
+    with pytest.raises(
+        LimitExceeded, match="17 filters or more in its parts; the limit is 16"
+    ) as caught:
         parse(text, limit=16)
     assert text[caught.value.position :].startswith("x = 1")
     with pytest.raises(LimitExceeded, match="the limit is 4"):

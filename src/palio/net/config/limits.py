@@ -56,6 +56,7 @@ def read_limits(top: Section) -> ConfiguredLimits:
         text_bytes_max=section.size("predicate", _USUAL.subscriptions.text_bytes_max),
         filters_max=section.count("filters", _USUAL.subscriptions.filters_max),
         predicates_bytes_max=section.size("predicates", _USUAL.subscriptions.predicates_bytes_max),
+        watches_max=section.count("watches", _USUAL.subscriptions.watches_max),
         advertisements_max=section.count("advertisements", _USUAL.subscriptions.advertisements_max),
     )
     waiting_max = section.count("waiting", _USUAL.waiting_max)

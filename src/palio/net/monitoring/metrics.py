@@ -61,6 +61,7 @@ _LIVE: Final[_Names] = {
     "carry_refused": ("carry_refused", "Durable messages refused: no room at a neighbour; resent later"),
     "delivery_dropped": ("delivered_dropped", "Live messages dropped: a client was too slow"),
     "subscriptions_ended": ("subscriptions_ended", "Live subscriptions ended: a client was too slow"),
+    "pattern_dropped": ("pattern_dropped", "Messages dropped: too many waited for patterns"),
 }  # fmt: skip
 _DURABLE: Final[_Names] = {
     "published": ("durable_published", "Durable messages stored for publishers"),
@@ -87,6 +88,10 @@ _GAUGES: Final[_Names] = {
     "memory.held_bytes": (
         "held_bytes",
         "Bytes of durable messages that wait for room in the store",
+    ),
+    "memory.pattern_waiting_bytes": (
+        "pattern_waiting_bytes",
+        "Bytes of messages that wait for patterns",
     ),
     "subscriptions": (
         "subscriptions",

@@ -11,6 +11,8 @@ kernels alone cannot read is matched as Python reads it. No content of a message
 Python reads only those messages of a large batch that kernels do not read. A publisher of too many that
 nobody can read is cut off: its link is closed, and what it sent behind them is not looked at. It is not
 acknowledged, so an honest publisher sends it again.
+Parsing takes long: of a large batch, only CONFIRMED_MAX messages for patterns are parsed at once; the
+rest is parsed when patterns take it, and what Python cannot parse then is refused to patterns only.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ from palio.routing.interest_table import InterestTable, Matches
 
 UNREADABLE_MAX = 100
 """Unreadable messages of one publisher, or neighbour, that are read in one batch."""
+CONFIRMED_MAX = 1000
+"""Messages of one batch; more than a busy client sends at once."""
 
 
 class TrafficCounts(msgspec.Struct):
@@ -82,11 +86,12 @@ class Admission:
         self, batch: MessageBatch, matches: Matches, came_from: str | None
     ) -> tuple[MessageBatch, Matches]:
         """All messages, except those that match a pattern and that Python cannot parse: it has to."""
-        rows = []
+        rows, left = [], CONFIRMED_MAX
         patterns = np.diff(matches.of(PATTERN).ends).tolist()
         for row, count in enumerate(patterns):
             try:
-                if count:
+                if count and left:
+                    left -= 1
                     batch.message(row)
                 rows.append(row)
             except InvalidValue as error:

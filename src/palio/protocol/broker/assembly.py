@@ -25,6 +25,7 @@ from palio.protocol.broker.neighbours import NeighbourLinks
 from palio.protocol.broker.network_view import NetworkView
 from palio.protocol.broker.operations import Operations
 from palio.protocol.broker.orphans import Orphans
+from palio.protocol.broker.pattern_queue import PatternQueue
 from palio.protocol.broker.quench import Quenching
 from palio.protocol.broker.queue_acts import QueueActs
 from palio.protocol.broker.queue_lists import QueueLists
@@ -102,6 +103,11 @@ class Parts:
         for act in ready.acts:
             self.operations.acted(act)
 
+    def end_turn(self) -> None:
+        if self.local.sent:
+            self.local.end_turn()
+        self.data_path.patterns.end_turn()
+
     @property
     def deadlines_us(self) -> list[int]:
         """When the parts have something to do."""
@@ -122,11 +128,12 @@ class Parts:
                 forwarded=traffic.forwarded,
                 duplicates=self.data_path.dedup.duplicates,
                 dropped=traffic.dropped,
-                misread=traffic.misread,
+                misread=traffic.misread + self.data_path.patterns.misread,
                 carry_refused=self.neighbours.links.refused,
                 delivered=delivery.delivered,
                 delivery_dropped=self.local.waiting.dropped.total(),
                 subscriptions_ended=delivery.ended,
+                pattern_dropped=self.data_path.patterns.dropped,
             ),
             durable=DurableCounters(**{name: getattr(stored.counters, name) for name in names}),
             links=len(self.links),
@@ -137,6 +144,7 @@ class Parts:
                 self.local.waiting.bytes,
                 self.neighbours.links.waiting_bytes,
                 self.data_path.held.bytes,
+                self.data_path.patterns.bytes,
             ),
             roles=self.neighbours.links.roles,
             subscriptions=len(list(self.subscriptions)),
@@ -178,14 +186,15 @@ def assemble(
     waiting = WaitingMessages(settings.waiting_max, settings.waiting)
     local = LocalDelivery(table, output, links, waiting)
     neighbour_links = NeighbourLinks(settings, links, output)
+    work = WorkList()
+    patterns = PatternQueue(port, output, work, defers=defers)
     data_path = DataPath(
-        table, local, messages, policy, neighbour_links, port, links, output,
+        table, local, messages, policy, neighbour_links, patterns, links, output,
         HeldMessages(settings.held_max, settings.waiting), settings.skew_us,
     )  # fmt: skip
     carrying = Carrier(name, messages, unicast, neighbour_links, links, output)
     # interests
-    work = WorkList()
-    interests = Interests(table, port, policy, local, data_path.flush, work)
+    interests = Interests(table, port, policy, local, data_path.flush, patterns, work)
     budget = TextBudget(settings.subscriptions)
     home = HomeSubscriptions(name, messages, interests, database, settings.full, budget)
     remote = RemoteSubscriptions(messages, interests, database, KnownFacts(store), work, now)

@@ -252,8 +252,7 @@ class Broker:
         scheduler.budget = turns.TURN_UNITS
         if scheduler.turn or scheduler.jobs or scheduler.reading or scheduler.requests:
             scheduler.add_to(effects)
-        if parts.local.sent:
-            parts.local.end_turn()
+        parts.end_turn()
         if parts.local.deferred or ready.has_more:
             effects.has_more = True
         return effects

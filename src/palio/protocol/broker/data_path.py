@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from palio.errors import PalioError
 from palio.protocol.broker.access import Identity
 from palio.protocol.broker.admission import Admission, TrafficCounts
@@ -27,7 +29,7 @@ from palio.protocol.broker.held import HeldMessages
 from palio.protocol.broker.links import Link, Links
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.neighbours import DedupWindow, NeighbourLinks
-from palio.protocol.broker.router_port import RouterPort
+from palio.protocol.broker.pattern_queue import PatternQueue
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.interfaces import (
     BROKER,
@@ -42,7 +44,6 @@ from palio.protocol.wire.control import CloseCode
 from palio.protocol.wire.encode import forward_frames
 from palio.protocol.wire.frames import BrokenFrame
 from palio.routing.interest_table import InterestTable, Matches
-from palio.routing.packets import Publish
 
 JOINED_MAX = 64
 """Batches with fewer messages are joined before the lookup."""
@@ -76,7 +77,7 @@ class DataPath:
         store: MessageStore,
         policy: RoutingPolicy,
         neighbours: NeighbourLinks,
-        port: RouterPort,
+        patterns: PatternQueue,
         links: Links,
         output: Output,
         held: HeldMessages,
@@ -87,7 +88,7 @@ class DataPath:
         self.dedup = DedupWindow()
         self.held = held
         self._table, self._local, self._store = table, local, store
-        self._policy, self._neighbours, self._port = policy, neighbours, port
+        self._policy, self._neighbours, self.patterns = policy, neighbours, patterns
         self._links, self._output = links, output
         self._arrived: dict[_Source, list[MessageBatch]] = {}  # in this turn
         self._identities: dict[str, Identity] = {}  # of clients with a grant, in this turn
@@ -179,12 +180,8 @@ class DataPath:
             self._observe(batch, matches.of(PATTERN), came_from)
 
     def _observe(self, batch: MessageBatch, matches: Matches, came_from: str | None) -> None:
-        for row in range(batch.count):
-            if matches.slots(row):
-                packet = Publish(
-                    batch.message(row), batch.publisher(row), batch.number(row), batch.time(row)
-                )
-                self._port.observe(came_from, packet)
+        rows = np.flatnonzero(np.diff(matches.ends)).tolist()
+        self.patterns.observe(came_from, batch.pick(rows))
 
     def _forward(self, batch: MessageBatch, matches: Matches, came_from: str | None) -> None:
         """Send to the next hops of the routing policy."""

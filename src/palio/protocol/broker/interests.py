@@ -18,6 +18,7 @@ import msgspec
 from palio.model.advertisement import Advertisement
 from palio.model.predicate import Filter, Predicate
 from palio.protocol.broker.local import LocalDelivery
+from palio.protocol.broker.pattern_queue import PatternQueue
 from palio.protocol.broker.remote_interests import RemoteInterests
 from palio.protocol.broker.router_port import RouterPort
 from palio.protocol.broker.scheduler import Slices, WorkList, in_slices
@@ -44,7 +45,7 @@ from palio.routing.packets import (
     Unadvertise,
     Unsubscribe,
 )
-from palio.routing.patterns.packets import Watch
+from palio.routing.patterns.packets import Assembled, Sieved, Watch
 from palio.routing.patterns.pattern import Pattern
 from palio.routing.topology import Topology
 
@@ -67,11 +68,13 @@ class Interests:
         policy: RoutingPolicy,
         local: LocalDelivery,
         flush: Callable[[], None],
+        patterns: PatternQueue,
         work: WorkList,
     ) -> None:
         self._table = table
         self._port = port
         self._policy = policy
+        self._patterns = patterns
         self._local = local
         self.flush = self._flush = flush
         """Deal with the messages that have arrived; for those who ask before they change."""
@@ -209,12 +212,13 @@ class Interests:
         due = self.due_us
         if due is not None and due <= now_us:
             self._flush()
-            self._port.step(Tick(now_us))
+            if not self._patterns.is_busy:
+                self._port.step(Tick(now_us))
 
     @property
     def due_us(self) -> int | None:
-        """When `tick` must be called next; None: no pattern waits."""
-        return self._port.router.due
+        """When `tick` must be called next; None: no pattern waits, or all have messages to take."""
+        return None if self._patterns.is_busy else self._port.router.due
 
     # ---- durable subscriptions and grants
 
@@ -264,7 +268,10 @@ class Interests:
     def packet(self, name: str, packet: Packet) -> None:
         """Process a packet from the router of a neighbour."""
         self._flush()
-        self._port.take(self._policy.on_packet(name, packet))
+        if isinstance(packet, Assembled | Sieved) and RemoteBroker(name) in self._port.router.peers:
+            self._patterns.hear(name, packet)
+        else:
+            self._port.take(self._policy.on_packet(name, packet))
 
     def large_packet(self, name: str, packet: Packet) -> Slices:
         """The same in slices, as far as it can be: a neighbour that has just joined states all."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from palio.protocol.interfaces import Network, RemoteBroker, Watcher
 from palio.routing.packets import Event, Packet, Publish, Send
-from palio.routing.patterns.packets import Assembled
+from palio.routing.patterns.packets import Assembled, Sieved
+from palio.routing.patterns.watching import WatchSteps
 from palio.routing.router import Router
 
 
@@ -19,10 +22,20 @@ class RouterPort:
     def step(self, event: Event) -> None:
         self.take(self.router.step(event))
 
-    def observe(self, came_from: str | None, packet: Publish) -> None:
-        """Pass a message to the patterns that wait for it."""
+    def observing(self, came_from: str | None, packet: Publish, begun: int) -> Iterator[int]:
+        """Pass a message to the patterns that wait for it, one by one; gives the effort of each. `begun`:
+        the number `router.watches.begun` when the message arrived."""
         source = None if came_from is None else RemoteBroker(came_from)
-        self.take(self.router.observe(source, packet))
+        return self._taking(self.router.observing(source, packet, begun))
+
+    def hearing(self, neighbour: str, packet: Assembled | Sieved, begun: int) -> Iterator[int]:
+        """The same with an answer of a neighbour; raises RoutingError, at once, if it is wrong."""
+        return self._taking(self.router.hearing(RemoteBroker(neighbour), packet, begun))
+
+    def _taking(self, steps: WatchSteps) -> Iterator[int]:
+        for sends, effort in steps:
+            self.take(sends)
+            yield effort
 
     def take(self, sends: list[Send]) -> None:
         for peer, packet in [(send.peer, send.packet) for send in sends]:

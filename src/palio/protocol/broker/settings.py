@@ -45,6 +45,8 @@ class SubscriptionBounds(msgspec.Struct, frozen=True):
     predicates_bytes_max: int = 64 << 20
     """Of the predicates of one client, and of the durable subscriptions of one identity."""
     advertisements_max: int = 1000
+    watches_max: int = 1000
+    """Patterns that one client watches."""
 
     def check_text(self, text: str, what: str = "the predicate") -> None:
         """Raise LimitExceeded for a predicate, a pattern or an advertisement that is too long."""

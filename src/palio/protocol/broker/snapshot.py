@@ -36,6 +36,8 @@ class LiveCounters(msgspec.Struct, frozen=True):
     """Messages and occurrences of patterns dropped because a client was too slow."""
     subscriptions_ended: int = 0
     """Subscriptions ended because a client was too slow."""
+    pattern_dropped: int = 0
+    """Messages, and answers of neighbours, dropped because too many waited for patterns."""
 
 
 class DurableCounters(msgspec.Struct, frozen=True):
@@ -94,6 +96,8 @@ class MemoryGauges(msgspec.Struct, frozen=True):
     """Of messages that wait for neighbours."""
     held_bytes: int = 0
     """Of durable messages that wait for room in the store."""
+    pattern_waiting_bytes: int = 0
+    """Of messages that wait for patterns."""
 
 
 class StoreGauges(msgspec.Struct, frozen=True):

@@ -75,6 +75,7 @@ class ClientSubscriptions:
         self._bounds, self.budget = bounds, budget
         self._groups = LiveGroups()
         self._clients: dict[int, dict[int, ClientSubscription]] = {}  # by link and id
+        self._watching: dict[int, int] = {}  # by link: how many patterns
         self._rows: NumberedRows[ClientSubscription] = NumberedRows()
         self._number = 0
         self._grants: dict[int, Identity] = {}
@@ -166,6 +167,9 @@ class ClientSubscriptions:
     def _watch(self, one: ClientSubscription, request: SubscribeRequest) -> Slices:
         if request.durable or request.group or request.since is not None:
             raise PalioError("a pattern is watched while the client is there: no durable, no group")
+        if self._watching.get(one.link, 0) >= self._bounds.watches_max:
+            reason = f"a client may watch {self._bounds.watches_max} patterns here"
+            raise RequestRefused(RefusalCode.LIMIT, reason)
         credit, ends = positive(request.credit), _live_full(request.full) is Full.END
         self._bounds.check_text(request.pattern, "the pattern")
         job = BackgroundJob(
@@ -337,6 +341,8 @@ class ClientSubscriptions:
         self._number = one.number = self._number + 1
         self._rows.add(one.number, one)
         self._leaving.add(one)
+        if one.pattern is not None:
+            self._watching[one.link] = self._watching.get(one.link, 0) + 1
         if one.durable:
             self.withheld.add(Consumer(one.link, one.id))
 
@@ -345,6 +351,9 @@ class ClientSubscriptions:
         self._rows.remove(one.number)
         self._leaving.remove(one)
         if one.pattern is not None:
+            self._watching[one.link] -= 1
+            if not self._watching[one.link]:
+                del self._watching[one.link]
             self._interests.unwatch(Watcher(one.link, one.id))
             self._local.remove(one.link, one.id)
             return

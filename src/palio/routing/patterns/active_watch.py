@@ -5,6 +5,9 @@
     time                       ┘
 
 Invariant: the matcher takes one copy of a message, however many subscriptions and sieves let it pass.
+
+A `Tick` that releases nothing is applied later: `catch_up` comes before everything else that the
+matcher gets. Nobody can tell the difference.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from palio.model.predicate import Filter
 from palio.routing.patterns.automaton import Stamp, stamp
 from palio.routing.patterns.monitor import Matcher, matcher
 from palio.routing.patterns.packets import Assembled, Compound, Watch
+from palio.routing.patterns.pattern import leaves, size_of
 from palio.routing.patterns.planning import PatternPlan, here
 from palio.routing.publication import Peer, Publish
 
@@ -27,8 +31,13 @@ SEEN_MIN = 64  # stamps that are kept before old ones are dropped
 class ActiveWatch:
     """A watch, its plan, and the matcher of what is matched here."""
 
-    def __init__(self, peer: Peer, watch: Watch, lateness: int) -> None:
-        self.peer, self.watch, self.lateness = peer, watch, lateness
+    def __init__(self, peer: Peer, watch: Watch, lateness: int, order: int) -> None:
+        """`order`: its position in the order of watching."""
+        self.peer, self.watch, self.lateness, self.order = peer, watch, lateness, order
+        self.begun = 0
+        """Its position in the order in which matching began, or restarted."""
+        self.effort = 0
+        """What a message costs: the constraints that are evaluated, and what the automaton does."""
         self.plan = PatternPlan()
         self.wanted: dict[Filter, None] = {}
         self._parts = here(watch.pattern).parts
@@ -36,15 +45,29 @@ class ActiveWatch:
         self._seen: dict[Stamp, None] = {}
         self._seen_max = SEEN_MIN
         self._late = 0
+        self._ticked: int | None = None
 
-    def begin(self, made: PatternPlan) -> None:
-        """Restart matching with this plan."""
+    @property
+    def key(self) -> tuple[Peer, int]:
+        """The watcher, and its id of the watch."""
+        return self.peer, self.watch.id
+
+    def begin(self, made: PatternPlan, begun: int, now: int | None) -> None:
+        """Restart matching with this plan; `now`: the time of the last tick."""
         self._late = self.late
+        self.begun, self._ticked = begun, now
         self.plan = made
         self._seen = {}
         self._matcher = None
         if made.residual is not None:
             self._matcher = matcher(self.watch.task, made.residual, lateness=self.lateness)
+            _, constraints = size_of(made.residual.node)
+            self.effort = constraints + sum(1 for _ in leaves(made.residual.node)) ** 2
+
+    def catch_up(self, now: int | None) -> None:
+        """Apply a tick that releases nothing here."""
+        if now is not None and now != self._ticked:
+            self.expire(now)
 
     def revise(self, watch: Watch, lateness: int) -> None:
         """The watcher needs the same pattern with another `within` around it, or another lateness;
@@ -95,4 +118,5 @@ class ActiveWatch:
         return self._matcher.feed(Assembled(number, answer))
 
     def expire(self, now: int) -> list[Any]:
+        self._ticked = now
         return self._matcher.expire(now) if self._matcher is not None else []

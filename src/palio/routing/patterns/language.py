@@ -174,15 +174,12 @@ class _PatternReader:
         if self._limit is None:
             return language.parse(text)
         left = self._limit - self._filters
-        if left < 1:
+        predicate = language.parse(text, limit=left) if left > 0 else None
+        self._filters += 1 if predicate is None else len(predicate.filters)
+        if predicate is None or self._filters > self._limit:
             raise LimitExceeded(
-                f"the parts before it have {self._filters:,} filters, which is the limit"
-            )
-        predicate = language.parse(text, limit=left)
-        self._filters += len(predicate.filters)
-        if self._filters > self._limit:
-            raise LimitExceeded(
-                f"the pattern has {self._filters:,} filters up to here; the limit is {self._limit:,}"
+                f"the pattern has {self._filters:,} filters or more in its parts; "
+                f"the limit is {self._limit:,}"
             )
         return predicate
 

@@ -211,7 +211,7 @@ def clash(parts: Sequence[Node]) -> tuple[int, int] | None:
 
 def effort(parts: Sequence[Node]) -> int:
     """How many constraints `clash` compares when it finds nothing; a value of IN counts as one."""
-    sizes = [_size(part) for part in parts]
+    sizes = [size_of(part) for part in parts]
     return sum(sizes[i][0] * sizes[j][1] + sizes[j][0] * sizes[i][1] for i, j in _compared(parts))
 
 
@@ -231,8 +231,8 @@ def _compared(parts: Sequence[Node]) -> list[tuple[int, int]]:
     return [(i, j) for i, j in pairs if not (is_single[i] and is_single[j])]
 
 
-def _size(node: Node) -> tuple[int, int]:
-    """How many filters a node has, and how many constraints."""
+def size_of(node: Node) -> tuple[int, int]:
+    """How many filters a node has, and how many constraints; a value of IN counts as one."""
     filters = [f for leaf in leaves(node) if isinstance(leaf, Part) for f in leaf.predicate]
     constraints = sum(
         1 + (len(c.value) if isinstance(c.value, tuple) else 0) for f in filters for c in f

@@ -27,6 +27,12 @@ not delegate. So if messages reach every router within `lateness`, less one `hop
 between it and the watcher, no message is late. Late messages are dropped and counted. A `Tick`, or a
 later message, releases held messages.
 
+Effort. A message, or an answer, costs something for each watch that wants it. `publishing` and
+`hearing` go from watch to watch, and their caller may pause between two of them. Each watch gets messages
+in the order in which the caller passes them on; one that began after a message arrived (`begun`) does not
+get it, and one that has been removed meanwhile gets nothing. A `Tick` costs something only for the
+watches that hold a message which it releases.
+
 Invariants:
 - each matcher takes one copy of a message, however many subscriptions and sieves let it pass: a
   second copy is recognized for as long as it would not be late.
@@ -39,6 +45,7 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import msgspec
@@ -49,7 +56,8 @@ from palio.model.predicate import Filter
 from palio.routing.interest_table import InterestTable
 from palio.routing.packets import Role, Send
 from palio.routing.patterns.active_watch import ActiveWatch
-from palio.routing.patterns.available import AvailablePatterns
+from palio.routing.patterns.available import AvailablePattern, AvailablePatterns
+from palio.routing.patterns.due_watches import DueWatches
 from palio.routing.patterns.packets import Assembled, Sieved, Task, Watch
 from palio.routing.patterns.pattern import core
 from palio.routing.patterns.planning import PatternPlan, here, plan
@@ -57,6 +65,10 @@ from palio.routing.publication import Peer, Publish
 
 _WatchKey: TypeAlias = tuple[Peer, int]
 """The watcher, and its id of the watch."""
+WatchSteps: TypeAlias = Iterator[tuple[list[Send], int]]
+"""For each watch: what is sent, and the effort."""
+STEP_EFFORT = 20
+"""What a step costs beside the constraints of its pattern, and what a lookup costs."""
 
 
 class PatternSettings(msgspec.Struct, frozen=True):
@@ -101,6 +113,11 @@ class Watches:
         self._wanted: dict[Filter, int] = {}  # by the watches that match it here
         self._news: dict[Filter, bool] = {}
         self._late = 0  # in watches that are gone
+        self._orders = 0
+        self._due = DueWatches()
+        self._now: int | None = None  # of the last tick
+        self.begun = 0
+        """How often matching has begun or restarted, in any watch; to be read only."""
 
     # ---- queries
 
@@ -114,7 +131,7 @@ class Watches:
     @property
     def due(self) -> int | None:
         """When a `Tick` will release a held message; None: none is held."""
-        return min((at for t in self if (at := t.release_at) is not None), default=None)
+        return self._due.first
 
     @property
     def late(self) -> int:
@@ -136,7 +153,8 @@ class Watches:
                 self._revised[key] = None
                 return
             self._drop(key)
-        self._watched[key] = ActiveWatch(peer, watch, lateness)
+        self._orders += 1
+        self._watched[key] = ActiveWatch(peer, watch, lateness, self._orders)
         self._unplanned[key] = None
 
     def cancel(self, peer: Peer, id: int) -> None:
@@ -162,6 +180,7 @@ class Watches:
         self._unplanned.pop(key, None)
         self._revised.pop(key, None)
         self._late += active.late
+        self._due.remove(active)
         self.available.release(key)
         self._want(key, dict.fromkeys(active.wanted, False))
 
@@ -184,9 +203,12 @@ class Watches:
             made = self._plan(active, offers)
             if key in self._unplanned or made.shape != active.plan.shape:
                 self.available.release(key)
-                active.begin(made)
+                self.begun += 1
+                active.begin(made, self.begun, self._now)
+                self._due.note(active)
                 self._use(key, active)
             elif key in self._revised:
+                active.catch_up(self._now)
                 answers += self._answer(active, active.adjust(made))
                 self.available.adjust(key, made.delegations, self._left(active))
             wanted = dict.fromkeys(f for predicate in made.parts for f in predicate)
@@ -243,42 +265,65 @@ class Watches:
     # ---- messages
 
     def publish(self, source: Peer | None, publication: Publish) -> list[Send]:
-        """Process a message that the router subscribed to. The watches of a neighbour get no messages
-        that came from it: it has them itself."""
-        interested = self._table.interfaces_of(publication.message)
-        is_router = self._peers.get(source) is Role.NEIGHBOUR
+        """Process a message that the router subscribed to."""
+        steps = self.publishing(source, publication, self.begun)
+        return [send for sends, _ in steps for send in sends]
+
+    def publishing(self, source: Peer | None, publication: Publish, begun: int) -> WatchSteps:
+        """The same in steps. `begun`: the counter of this name when the message arrived. The watches
+        of a neighbour get no messages that came from it: it has them itself."""
         self._latest = max(self._latest, publication.time)
-        return [
-            send
-            for key, active in self._watched.items()
-            if key in interested and not (is_router and active.peer == source)
-            for send in self._answer(active, active.take(publication))
-        ]
+        is_router = self._peers.get(source) is Role.NEIGHBOUR
+        interested = [self._watched[key] for key in self._table.interfaces_of(publication.message)]
+        interested.sort(key=attrgetter("order"))
+        yield [], STEP_EFFORT
+        for active in interested:
+            if not (is_router and active.peer == source) and self._is_current(active, begun):
+                active.catch_up(self._now)
+                yield self._answer(active, active.take(publication)), active.effort + STEP_EFFORT
 
     def hear(self, peer: Peer, packet: Assembled | Sieved) -> list[Send]:
         """Process the answer to a delegation, for all who use it; it is dropped if nobody does."""
+        return [send for sends, _ in self.hearing(peer, packet, self.begun) for send in sends]
+
+    def hearing(self, peer: Peer, packet: Assembled | Sieved, begun: int) -> WatchSteps:
+        """The same in steps. Raises RoutingError, at once, for an answer of the wrong kind."""
         entry = self.available.find(peer, packet.id)
         if entry is None:
-            return []
+            return iter(())
         if isinstance(packet, Sieved) is not (entry.task is Task.SIEVE):
             raise RoutingError(
                 f"{peer!r} answers a watch with task {entry.task} with {type(packet).__name__}"
             )
+        return self._hearing(entry, packet, begun)
+
+    def _hearing(
+        self, entry: AvailablePattern[_WatchKey], packet: Assembled | Sieved, begun: int
+    ) -> WatchSteps:
         part = packet.compound if isinstance(packet, Assembled) else packet.publication
         start, end = (part.time, part.time) if isinstance(part, Publish) else (part.start, part.end)
         self._latest = max(self._latest, end)
-        sends: list[Send] = []
         for use in entry.uses:
-            if use.wants(start, end):
-                active = self._watched[use.user]
-                sends += self._answer(active, active.hear(use.delegation.number, part))
-        return sends
+            active = self._watched.get(use.user)
+            if active is None or not use.wants(start, end) or not self._is_current(active, begun):
+                continue
+            active.catch_up(self._now)
+            answers = active.hear(use.delegation.number, part)
+            yield self._answer(active, answers), active.effort + STEP_EFFORT
 
     def tick(self, now: int) -> list[Send]:
         self._latest = max(self._latest, now)
-        return [send for active in self for send in self._answer(active, active.expire(now))]
+        self._now = now if self._now is None else max(now, self._now)
+        due = self._due.take(self._now)
+        return [send for active in due for send in self._answer(active, active.expire(self._now))]
+
+    def _is_current(self, active: ActiveWatch, begun: int) -> bool:
+        """Whether a watch is there, and was matching when `begun` was this number."""
+        return active.begun <= begun and self._watched.get(active.key) is active
 
     def _answer(self, active: ActiveWatch, answers: list[Any]) -> list[Send]:
+        """What a watch that was given something sends."""
+        self._due.note(active)
         if active.peer in self._muted:
             return []
         id = active.watch.id
