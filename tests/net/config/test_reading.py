@@ -140,6 +140,8 @@ def test_values_mean_what_they_say(tmp_path: Path) -> None:
         waiting_total = "10 MiB"
         held = "11 MiB"
         held_total = "12 MiB"
+        watch = "13 MiB"
+        watches_total = "14 MiB"
         unfinished = "32 MiB"
         unsent = "65 MiB"
         [times]
@@ -170,7 +172,7 @@ def test_values_mean_what_they_say(tmp_path: Path) -> None:
     assert settings.access.anonymous is None, "identities close the door"
     assert (settings.limits.body, settings.limits.header) == (3 << 19, 128 << 10)
     mib = 1 << 20
-    assert settings.waiting == WaitingBounds(8 * mib, 9 * mib, 10 * mib, 11 * mib, 12 * mib)
+    assert settings.waiting == WaitingBounds(*(size * mib for size in range(8, 15)))
     assert settings.connections == ConnectionBounds(100, 80, 7, 3_000_000, 7_000_000, 32 * mib)
     assert (config.limits.unsent_bytes, config.limits.closing) == (65 * mib, 7)
     assert settings.subscriptions.predicates_bytes_max == 1 << 20

@@ -9,7 +9,7 @@ import pytest
 from palio.protocol.broker import pattern_queue
 from palio.protocol.broker.pattern_queue import EFFORT_PER_UNIT
 from palio.protocol.broker.scheduler import SLICE_UNITS, TURN_UNITS
-from palio.protocol.broker.settings import SubscriptionBounds
+from palio.protocol.broker.settings import SubscriptionBounds, WaitingBounds
 from palio.protocol.wire.codes import RefusalCode
 from palio.protocol.wire.control import (
     Occurred,
@@ -155,6 +155,24 @@ def test_what_waits_is_bounded_and_the_oldest_is_dropped(monkeypatch: pytest.Mon
     assert 500 < snapshot.live.pattern_dropped < 1000
     assert snapshot.memory.pattern_waiting_bytes == 0
     assert occurred(host)[1][-1] == [999, 1000]
+
+
+def test_what_patterns_hold_is_bounded_and_shown() -> None:
+    host = Host(waiting=WaitingBounds(watch_bytes=200_000))
+    host.client(1)
+    host.client(2)
+    host.send(1, SubscribeRequest(1, pattern="[k > 0] then [k < 0] same k"))
+    host.run()
+    for i in range(1, 101):
+        attributes = json.dumps({"k": i, "s": "x" * 10_000}).encode()
+        host.core.receive(2, message_frame(PublishHeader(i, NOW + i, False), attributes, b""), NOW)
+        host.run()
+    snapshot = host.core.snapshot()
+    assert 50_000 < snapshot.memory.pattern_bytes <= 200_000
+    assert snapshot.live.pattern_keys_dropped > 80
+    host.core.close(1, NOW)
+    host.run()
+    assert host.core.snapshot().memory.pattern_bytes == 0
 
 
 def test_a_client_watches_a_limited_number_of_patterns() -> None:

@@ -109,12 +109,15 @@ def _waiting_bounds(section: Section, frames: Limits) -> WaitingBounds:
     queue_bytes = section.size("waiting_bytes", max(usual.queue_bytes, message))
     identity_bytes = section.size("waiting_identity", max(usual.identity_bytes, queue_bytes))
     held_bytes = section.size("held", usual.held_bytes + max(0, frames.body - _USUAL.limits.body))
+    watch_bytes = section.size("watch", usual.watch_bytes)
     found = WaitingBounds(
         queue_bytes=queue_bytes,
         identity_bytes=identity_bytes,
         total_bytes=section.size("waiting_total", max(usual.total_bytes, identity_bytes)),
         held_bytes=held_bytes,
         held_total_bytes=section.size("held_total", max(usual.held_total_bytes, held_bytes)),
+        watch_bytes=watch_bytes,
+        watches_bytes=section.size("watches_total", max(usual.watches_bytes, watch_bytes)),
     )
     for key, size in (("waiting_bytes", found.queue_bytes), ("held", found.held_bytes)):
         if size < message:
@@ -123,6 +126,7 @@ def _waiting_bounds(section: Section, frames: Limits) -> WaitingBounds:
         ("waiting_identity", found.identity_bytes, found.queue_bytes, "waiting_bytes"),
         ("waiting_total", found.total_bytes, found.identity_bytes, "waiting_identity"),
         ("held_total", found.held_total_bytes, found.held_bytes, "held"),
+        ("watches_total", found.watches_bytes, found.watch_bytes, "watch"),
     ):
         if size < of_one:
             section.wrong(key, f"it must not be smaller than {smaller}")

@@ -61,6 +61,7 @@ _LIVE: Final[_Names] = {
     "carry_refused": ("carry_refused", "Durable messages refused: no room at a neighbour; resent later"),
     "delivery_dropped": ("delivered_dropped", "Live messages dropped: a client was too slow"),
     "subscriptions_ended": ("subscriptions_ended", "Live subscriptions ended: a client was too slow"),
+    "pattern_keys_dropped": ("pattern_keys_dropped", "Keys of patterns dropped: too much was held"),
     "pattern_dropped": ("pattern_dropped", "Messages dropped: too many waited for patterns"),
 }  # fmt: skip
 _DURABLE: Final[_Names] = {
@@ -92,6 +93,10 @@ _GAUGES: Final[_Names] = {
     "memory.pattern_waiting_bytes": (
         "pattern_waiting_bytes",
         "Bytes of messages that wait for patterns",
+    ),
+    "memory.pattern_bytes": (
+        "pattern_bytes",
+        "Bytes of messages that watched patterns hold",
     ),
     "subscriptions": (
         "subscriptions",

@@ -55,6 +55,7 @@ from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.policies.registry import POLICIES
 from palio.protocol.policies.unicast import Unicast
 from palio.routing.interest_table import InterestTable
+from palio.routing.patterns.watching import PatternSettings
 from palio.routing.router import Router
 
 EPOCH_KEY = "broker/epoch"
@@ -134,6 +135,7 @@ class Parts:
                 delivery_dropped=self.local.waiting.dropped.total(),
                 subscriptions_ended=delivery.ended,
                 pattern_dropped=self.data_path.patterns.dropped,
+                pattern_keys_dropped=self.port.router.watches.keys_dropped,
             ),
             durable=DurableCounters(**{name: getattr(stored.counters, name) for name in names}),
             links=len(self.links),
@@ -145,6 +147,7 @@ class Parts:
                 self.neighbours.links.waiting_bytes,
                 self.data_path.held.bytes,
                 self.data_path.patterns.bytes,
+                self.port.router.watches.bytes,
             ),
             roles=self.neighbours.links.roles,
             subscriptions=len(list(self.subscriptions)),
@@ -174,8 +177,16 @@ def assemble(
     def now() -> int:
         return data_path.now_us
 
+    waited = settings.waiting
     router = Router(
-        name, advertisements=settings.advertisements, table=table, graph=graph, clock=now
+        name,
+        advertisements=settings.advertisements,
+        patterns=PatternSettings(
+            watch_bytes=waited.watch_bytes, watches_bytes=waited.watches_bytes
+        ),
+        table=table,
+        graph=graph,
+        clock=now,
     )
     port = RouterPort(router)
     policy = chosen(name, router)

@@ -86,6 +86,10 @@ class WaitingBounds(msgspec.Struct, frozen=True):
     """Durable messages of one client that wait for room in the store; more than a client sends ahead."""
     held_total_bytes: int = 512 << 20
     """The same of all clients."""
+    watch_bytes: int = 16 << 20
+    """Messages that one watched pattern holds, for matches that are not complete."""
+    watches_bytes: int = 512 << 20
+    """The same of all patterns; a message counts for each that holds it."""
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -38,6 +38,8 @@ class LiveCounters(msgspec.Struct, frozen=True):
     """Subscriptions ended because a client was too slow."""
     pattern_dropped: int = 0
     """Messages, and answers of neighbours, dropped because too many waited for patterns."""
+    pattern_keys_dropped: int = 0
+    """Keys of patterns, with their incomplete matches, dropped because too much was held."""
 
 
 class DurableCounters(msgspec.Struct, frozen=True):
@@ -98,6 +100,9 @@ class MemoryGauges(msgspec.Struct, frozen=True):
     """Of durable messages that wait for room in the store."""
     pattern_waiting_bytes: int = 0
     """Of messages that wait for patterns."""
+    pattern_bytes: int = 0
+    """Of messages that watched patterns hold, for matches that are not complete; one that several hold
+    counts for each."""
 
 
 class StoreGauges(msgspec.Struct, frozen=True):

@@ -8,8 +8,9 @@
         Sieve        a part of a larger pattern: the messages that can be in a tight match of it
 
 There is no clock: time comes from the messages and from `expire`. Equal input gives equal output.
-Dropped messages are counted. The state is bounded: for each key by the pattern, and by `keys_max`
-keys; beyond that, the key that was touched least recently is dropped.
+Dropped messages are counted. The state is bounded: for each key by the pattern, and all together by
+`keys_max` keys and `bytes_max` bytes of messages; beyond that, the key that was touched least recently
+is dropped.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ import msgspec
 from palio.errors import InvalidFile, InvalidPattern, InvalidValue
 from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
-from palio.model.values import NUMBERS, Value, type_of
+from palio.model.values import Value
 from palio.routing.patterns.automaton import (
     LeafEvent,
     MatchSpan,
-    PatternState,
     Stamp,
     build,
     rebounded,
     span_of,
 )
+from palio.routing.patterns.instances import MatchInstance, MatchInstances, key_of
 from palio.routing.patterns.language import parse
 from palio.routing.patterns.packets import Assembled, Compound, Task
 from palio.routing.patterns.pattern import Awaited, Pattern, leaves
@@ -41,7 +42,7 @@ from palio.routing.publication import Publish
 
 KEYS_MAX = 100_000
 HELD_MAX = 1_000_000
-Key: TypeAlias = tuple[tuple[str, object], ...]
+BYTES_MAX = 1 << 30
 Fed: TypeAlias = Publish | Assembled | tuple[Mapping[str, object], int]
 Out = TypeVar("Out")
 
@@ -55,19 +56,8 @@ class PatternCounters(msgspec.Struct):
     late: int = 0
     """They arrived too late, and were dropped."""
     keys_dropped: int = 0
-    """Keys that were dropped because there were more than `keys_max`."""
+    """Keys that were dropped because there were more than `keys_max`, or `bytes_max` was reached."""
     matches: int = 0
-
-
-class _Instance:
-    """The incomplete matches of one key."""
-
-    __slots__ = ("restarted", "state", "touched", "values")
-
-    def __init__(self, values: tuple[Value, ...], state: PatternState) -> None:
-        self.values, self.state = values, state
-        self.touched = 0
-        self.restarted: Stamp | None = None  # compounds that start before it are dropped
 
 
 class Matcher(ABC, Generic[Out]):
@@ -80,27 +70,37 @@ class Matcher(ABC, Generic[Out]):
         lateness: int | None = 0,
         keys_max: int = KEYS_MAX,
         held_max: int = HELD_MAX,
+        bytes_max: int = BYTES_MAX,
     ) -> None:
         """`lateness`: microseconds for which messages are held, to bring them into order; 0: they
         come in order; None: they are held until `expire` releases them.
         `keys_max`: for how many values of `same` instances may be open at a time. `held_max`: how
-        many messages may be held; beyond that, the oldest is processed early.
+        many messages may be held; beyond that, the oldest is processed early. `bytes_max`: about how many
+        bytes of messages may be held (half of it) and be part of incomplete matches; beyond that, the
+        same happens.
         """
-        if (lateness or 0) < 0 or keys_max < 1 or held_max < 1:
+        if (lateness or 0) < 0 or min(keys_max, held_max, bytes_max) < 1:
             raise InvalidPattern("lateness is 0 or more microseconds, the limits are 1 or more")
         self.pattern = parse(pattern)
         self.lateness, self.keys_max, self.held_max = lateness, keys_max, held_max
+        self.bytes_max = bytes_max
         self.counters = PatternCounters()
         self._takes: list[Predicate | int] = []
         build(self.pattern.node, self._takes)
         self._awaits = any(isinstance(leaf, Awaited) for leaf in leaves(self.pattern.node))
         self._clock: int | None = None
         self._held: list[tuple[Stamp, int, Publish | Assembled]] = []
-        self._instances: dict[Key, _Instance] = {}  # the one touched last is last
+        self._held_bytes = 0
+        self._instances = MatchInstances()
 
     def __len__(self) -> int:
         """The number of keys with incomplete matches."""
         return len(self._instances)
+
+    @property
+    def bytes_held(self) -> int:
+        """About how many bytes it holds."""
+        return self._held_bytes + self._instances.bytes
 
     def feed(self, item: Fed) -> list[Out]:
         """Take a message, (message, time in microseconds), or a compound that is awaited."""
@@ -115,10 +115,24 @@ class Matcher(ABC, Generic[Out]):
         if self.lateness == 0 and not self._held:
             return self._take(item)
         heappush(self._held, (end, self.counters.fed, item))
-        if len(self._held) > self.held_max:  # what is older is late from now on
-            early = self._held[0][0][0] + (self.lateness or 0) + 1
+        self._held_bytes += _bytes(item)
+        answers: list[Out] = []
+        while len(self._held) > self.held_max or self._held_bytes > self.bytes_max // 2:
+            early = (
+                self._held[0][0][0] + (self.lateness or 0) + 1
+            )  # what is older is late from now on
             self._clock = early if self._clock is None else max(self._clock, early)
-        return self._release()
+            answers += self._release()
+        answers += self._release()
+        self._limit()
+        return answers
+
+    def shed(self, bytes_max: int) -> None:
+        """Drop the keys that were touched least recently until no more bytes are held, or no key is
+        left."""
+        while self._instances and self.bytes_held > bytes_max:
+            self._instances.drop_first()
+            self.counters.keys_dropped += 1
 
     def expire(self, now: int) -> list[Out]:
         """Advance the time to `now`: messages older than `now - lateness` are late from now on."""
@@ -131,7 +145,7 @@ class Matcher(ABC, Generic[Out]):
         """Continue with another `within` around the whole pattern, and another lateness. What a
         narrower `within` has dropped does not come back; what was late stays late."""
         self.pattern = pattern
-        for instance in self._instances.values():
+        for instance in self._instances:
             instance.state = rebounded(instance.state, pattern.node)
         if self._clock is not None:
             self._clock += max(0, lateness - (self.lateness or 0))
@@ -143,7 +157,7 @@ class Matcher(ABC, Generic[Out]):
         """The first time at which `expire` has something to do; None: never."""
         times = [self._held[0][0][0]] if self._held else []
         if self.pattern.micros is not None and self._instances:
-            times.append(next(iter(self._instances.values())).touched + self.pattern.micros)
+            times.append(self._instances.first.touched + self.pattern.micros)
         return min(times) + (self.lateness or 0) + 1 if times else None
 
     @property
@@ -157,7 +171,9 @@ class Matcher(ABC, Generic[Out]):
         return None if self._clock is None else self._clock - (self.lateness or 0)
 
     @abstractmethod
-    def _answer(self, instance: _Instance, event: LeafEvent, span: MatchSpan | None) -> list[Out]:
+    def _answer(
+        self, instance: MatchInstance, event: LeafEvent, span: MatchSpan | None
+    ) -> list[Out]:
         """The output after the automaton has processed an event."""
 
     def _late(self, item: Publish | Assembled) -> list[Out]:
@@ -169,17 +185,18 @@ class Matcher(ABC, Generic[Out]):
         if self._clock is None:
             return answers
         while self._held and self._held[0][0][0] < self._clock - (self.lateness or 0):
-            answers += self._take(heappop(self._held)[2])
+            item = heappop(self._held)[2]
+            self._held_bytes -= _bytes(item)
+            answers += self._take(item)
         return answers
 
     def _drop_expired(self, now: int) -> None:
         """Drop instances that can no longer be completed in time; the oldest are first."""
         micros = self.pattern.micros
         while micros is not None and self._instances:
-            key, oldest = next(iter(self._instances.items()))
-            if oldest.touched >= now - micros:
+            if self._instances.first.touched >= now - micros:
                 break
-            del self._instances[key]
+            self._instances.drop_first()
 
     def _take(self, item: Publish | Assembled) -> list[Out]:
         event = self._event(item)
@@ -189,22 +206,27 @@ class Matcher(ABC, Generic[Out]):
             self.counters.ignored += 1
             return []
         values = tuple(message[name] for name in self.pattern.same)
-        key = _key(values)
-        instance = self._instances.pop(key, None) or self._begin(values)
+        key = key_of(values)
+        instance = self._instances.take(key) or self._begin(values)
         now = instance.touched = event.span.end[0]
         if isinstance(item, Assembled) and _is_void(event.span, instance.restarted):
-            self._instances[key] = instance
+            self._instances.put(key, instance)
             return []
         instance.state.forget(now, -(2**63))
         span = instance.state.feed(event)
         self.counters.matches += span is not None
         answers = self._answer(instance, event, span)
         if instance.restarted is not None or instance.state.spans():
-            self._instances[key] = instance
-            if len(self._instances) > self.keys_max:
-                del self._instances[next(iter(self._instances))]
-                self.counters.keys_dropped += 1
+            self._instances.put(key, instance)
+            self._limit()
         return answers
+
+    def _limit(self) -> None:
+        if len(self._instances) > self.keys_max:
+            self._instances.drop_first()
+            self.counters.keys_dropped += 1
+        if self.bytes_held > self.bytes_max:
+            self.shed(self.bytes_max)
 
     def _event(self, item: Publish | Assembled) -> LeafEvent:
         if isinstance(item, Assembled):
@@ -215,8 +237,8 @@ class Matcher(ABC, Generic[Out]):
             span = span_of((item,))
         return LeafEvent(span, frozenset(i for i, wants in enumerate(wanted) if wants))
 
-    def _begin(self, values: tuple[Value, ...]) -> _Instance:
-        return _Instance(values, build(self.pattern.node, []))
+    def _begin(self, values: tuple[Value, ...]) -> MatchInstance:
+        return MatchInstance(values, build(self.pattern.node, []))
 
     def _compound(self, span: MatchSpan) -> Compound:
         first = span.messages[0].message
@@ -238,7 +260,7 @@ class Matcher(ABC, Generic[Out]):
                     i.restarted,
                     i.state.dump(),
                 ]
-                for i in self._instances.values()
+                for i in self._instances
             ],
         }
         return msgspec.json.encode(plain)
@@ -261,14 +283,15 @@ class Matcher(ABC, Generic[Out]):
         items = [(order, _unpacked(packed)) for order, packed in plain["held"]]
         self._held = [(_end(item), order, item) for order, item in items]
         heapify(self._held)
-        self._instances = {}
+        self._held_bytes = sum(_bytes(item) for _, item in items)
+        self._instances = MatchInstances()
         for text, touched, restarted, state in plain["instances"]:
             message = Message.from_json(text)
             instance = self._begin(tuple(message[name] for name in self.pattern.same))
             instance.touched = touched
             instance.restarted = None if restarted is None else tuple(restarted)
             instance.state.load(state)
-            self._instances[_key(instance.values)] = instance
+            self._instances.put(key_of(instance.values), instance)
 
 
 class Monitor(Matcher[Compound]):
@@ -283,7 +306,7 @@ class Monitor(Matcher[Compound]):
     """
 
     def _answer(
-        self, instance: _Instance, event: LeafEvent, span: MatchSpan | None
+        self, instance: MatchInstance, event: LeafEvent, span: MatchSpan | None
     ) -> list[Compound]:
         if span is None:
             return []
@@ -297,7 +320,7 @@ class Assembler(Matcher[Compound]):
     """Matches a part of a larger pattern, for the monitor of that one."""
 
     def _answer(
-        self, instance: _Instance, event: LeafEvent, span: MatchSpan | None
+        self, instance: MatchInstance, event: LeafEvent, span: MatchSpan | None
     ) -> list[Compound]:
         return [] if span is None else [self._compound(span)]
 
@@ -309,7 +332,7 @@ class Sieve(Matcher[Publish]):
     """
 
     def _answer(
-        self, instance: _Instance, event: LeafEvent, span: MatchSpan | None
+        self, instance: MatchInstance, event: LeafEvent, span: MatchSpan | None
     ) -> list[Publish]:
         end = event.span.end
         holds = span is not None or any(other.end == end for other in instance.state.spans())
@@ -320,31 +343,22 @@ class Sieve(Matcher[Publish]):
         return [item] if isinstance(item, Publish) else []
 
 
-def matcher(task: Task, pattern: Pattern, *, lateness: int | None = 0) -> Matcher[Any]:
+def matcher(
+    task: Task, pattern: Pattern, *, lateness: int | None = 0, bytes_max: int = BYTES_MAX
+) -> Matcher[Any]:
     """The matcher that does a task for a pattern."""
     kinds: dict[Task, type[Matcher[Any]]] = {
         Task.WHOLE: Monitor,
         Task.ASSEMBLE: Assembler,
         Task.SIEVE: Sieve,
     }
-    return kinds[task](pattern, lateness=lateness)
+    return kinds[task](pattern, lateness=lateness, bytes_max=bytes_max)
 
 
 def _published(message: Mapping[str, object], time: object, number: int) -> Publish:
     if not isinstance(time, int) or isinstance(time, bool):
         raise InvalidValue(f"the time of a message is an int of microseconds, not {time!r}")
     return Publish(as_message(message), "", number, time)
-
-
-def _key(values: tuple[Value, ...]) -> Key:
-    """Equal as in SQL: 1 is 1.0 and not TRUE, NaN is NaN."""
-    return tuple(
-        (
-            "number" if type_of(value) in NUMBERS else str(type_of(value)),
-            value if value == value else "NaN",
-        )
-        for value in values
-    )
 
 
 def _is_void(span: MatchSpan, restarted: Stamp | None) -> bool:
@@ -357,6 +371,11 @@ def _order(held: tuple[Stamp, int, object]) -> tuple[Stamp, int]:
 
 def _end(item: Publish | Assembled) -> Stamp:
     return span_of(item.compound.messages if isinstance(item, Assembled) else (item,)).end
+
+
+def _bytes(item: Publish | Assembled) -> int:
+    messages = item.compound.messages if isinstance(item, Assembled) else (item,)
+    return sum(one.message.memory_bytes for one in messages)
 
 
 def _packed(item: Publish | Assembled) -> list[Any]:

@@ -58,6 +58,7 @@ from palio.routing.packets import Role, Send
 from palio.routing.patterns.active_watch import ActiveWatch
 from palio.routing.patterns.available import AvailablePattern, AvailablePatterns
 from palio.routing.patterns.due_watches import DueWatches
+from palio.routing.patterns.monitor import BYTES_MAX
 from palio.routing.patterns.packets import Assembled, Sieved, Task, Watch
 from palio.routing.patterns.pattern import core
 from palio.routing.patterns.planning import PatternPlan, here, plan
@@ -80,6 +81,10 @@ class PatternSettings(msgspec.Struct, frozen=True):
     """How long messages are held to bring them into order; 0: not at all."""
     hop: int = 0
     """The longest delay of a link; a delegation has so much less lateness."""
+    watch_bytes: int = BYTES_MAX
+    """About how many bytes of messages one watch may hold; then its oldest keys are dropped."""
+    watches_bytes: int = 1 << 40
+    """The same of all watches; then those that hold most lose half of it."""
 
     def __post_init__(self) -> None:
         if self.lateness < 0 or self.hop < 0:
@@ -112,7 +117,10 @@ class Watches:
         self._table = InterestTable()  # from messages to watches
         self._wanted: dict[Filter, int] = {}  # by the watches that match it here
         self._news: dict[Filter, bool] = {}
-        self._late = 0  # in watches that are gone
+        self._late = self._keys_dropped = 0  # in watches that are gone
+        self.bytes = 0
+        """About how many bytes all watches hold; to be read only."""
+        self._counted: dict[int, int] = {}  # what of it is held by which watch, by its order
         self._orders = 0
         self._due = DueWatches()
         self._now: int | None = None  # of the last tick
@@ -138,6 +146,11 @@ class Watches:
         """How many messages and compounds came too late, since the start."""
         return self._late + sum(active.late for active in self)
 
+    @property
+    def keys_dropped(self) -> int:
+        """How many keys were dropped because too much was held, since the start."""
+        return self._keys_dropped + sum(active.keys_dropped for active in self)
+
     # ---- changes by peers
 
     def say(self, peer: Peer, watch: Watch) -> None:
@@ -154,7 +167,9 @@ class Watches:
                 return
             self._drop(key)
         self._orders += 1
-        self._watched[key] = ActiveWatch(peer, watch, lateness, self._orders)
+        self._watched[key] = ActiveWatch(
+            peer, watch, lateness, self._orders, self._settings.watch_bytes
+        )
         self._unplanned[key] = None
 
     def cancel(self, peer: Peer, id: int) -> None:
@@ -180,6 +195,8 @@ class Watches:
         self._unplanned.pop(key, None)
         self._revised.pop(key, None)
         self._late += active.late
+        self._keys_dropped += active.keys_dropped
+        self.bytes -= self._counted.pop(active.order, 0)
         self._due.remove(active)
         self.available.release(key)
         self._want(key, dict.fromkeys(active.wanted, False))
@@ -205,7 +222,7 @@ class Watches:
                 self.available.release(key)
                 self.begun += 1
                 active.begin(made, self.begun, self._now)
-                self._due.note(active)
+                self._note(active)
                 self._use(key, active)
             elif key in self._revised:
                 active.catch_up(self._now)
@@ -323,7 +340,7 @@ class Watches:
 
     def _answer(self, active: ActiveWatch, answers: list[Any]) -> list[Send]:
         """What a watch that was given something sends."""
-        self._due.note(active)
+        self._note(active)
         if active.peer in self._muted:
             return []
         id = active.watch.id
@@ -331,6 +348,22 @@ class Watches:
             Send(active.peer, Sieved(id, a) if isinstance(a, Publish) else Assembled(id, a))
             for a in answers
         ]
+
+    def _note(self, active: ActiveWatch) -> None:
+        """What a watch holds may have changed."""
+        self._due.note(active)
+        self._count(active)
+        while self.bytes > self._settings.watches_bytes:
+            heaviest = max(self, key=attrgetter("bytes"))
+            before = heaviest.bytes
+            heaviest.shed()
+            self._count(heaviest)
+            if heaviest.bytes == before:
+                break
+
+    def _count(self, active: ActiveWatch) -> None:
+        self.bytes += active.bytes - self._counted.get(active.order, 0)
+        self._counted[active.order] = active.bytes
 
 
 def _is_revision(known: Watch, watch: Watch) -> bool:
