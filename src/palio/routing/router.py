@@ -209,8 +209,7 @@ class Router:
         return self._watches.publish(source, packet)
 
     def observing(self, source: Peer | None, packet: Publish, begun: int) -> WatchSteps:
-        """The same in steps, for each pattern one. `begun`: the number `watches.begun` when the
-        message arrived."""
+        """The same in steps; `begun`: what `watches.begun` was when the message arrived."""
         return self._watches.publishing(source, packet, begun)
 
     def hearing(self, peer: Peer, packet: Assembled | Sieved, begun: int) -> WatchSteps:

@@ -177,17 +177,13 @@ def assemble(
     def now() -> int:
         return data_path.now_us
 
-    waited = settings.waiting
-    router = Router(
-        name,
-        advertisements=settings.advertisements,
-        patterns=PatternSettings(
-            watch_bytes=waited.watch_bytes, watches_bytes=waited.watches_bytes
-        ),
-        table=table,
-        graph=graph,
-        clock=now,
+    patterns = PatternSettings(
+        watch_bytes=settings.waiting.watch_bytes, watches_bytes=settings.waiting.watches_bytes
     )
+    router = Router(
+        name, advertisements=settings.advertisements, patterns=patterns, table=table, graph=graph,
+        clock=now,
+    )  # fmt: skip
     port = RouterPort(router)
     policy = chosen(name, router)
     unicast = Unicast(name)
@@ -198,14 +194,14 @@ def assemble(
     local = LocalDelivery(table, output, links, waiting)
     neighbour_links = NeighbourLinks(settings, links, output)
     work = WorkList()
-    patterns = PatternQueue(port, output, work, defers=defers)
+    queue = PatternQueue(port, output, work, defers=defers)
     data_path = DataPath(
-        table, local, messages, policy, neighbour_links, patterns, links, output,
+        table, local, messages, policy, neighbour_links, queue, links, output,
         HeldMessages(settings.held_max, settings.waiting), settings.skew_us,
     )  # fmt: skip
     carrying = Carrier(name, messages, unicast, neighbour_links, links, output)
     # interests
-    interests = Interests(table, port, policy, local, data_path.flush, patterns, work)
+    interests = Interests(table, port, policy, local, data_path.flush, queue, work)
     budget = TextBudget(settings.subscriptions)
     home = HomeSubscriptions(name, messages, interests, database, settings.full, budget)
     remote = RemoteSubscriptions(messages, interests, database, KnownFacts(store), work, now)
