@@ -6,10 +6,18 @@ import json
 
 import pytest
 
+from palio.errors import RoutingError
+from palio.model.advertisement import Advertisement
+from palio.model.message import Message
+from palio.model.predicate import Constraint
 from palio.protocol.broker import pattern_queue
-from palio.protocol.broker.pattern_queue import EFFORT_PER_UNIT
-from palio.protocol.broker.scheduler import SLICE_UNITS, TURN_UNITS
+from palio.protocol.broker.effects import Output
+from palio.protocol.broker.pattern_queue import EFFORT_PER_UNIT, PatternQueue
+from palio.protocol.broker.router_port import RouterPort
+from palio.protocol.broker.scheduler import SLICE_UNITS, TURN_UNITS, WorkList
 from palio.protocol.broker.settings import SubscriptionBounds, WaitingBounds
+from palio.protocol.interfaces import RemoteBroker, Watcher
+from palio.protocol.wire.batch import Entry, MessageBatch
 from palio.protocol.wire.codes import RefusalCode
 from palio.protocol.wire.control import (
     Occurred,
@@ -21,6 +29,8 @@ from palio.protocol.wire.control import (
 )
 from palio.protocol.wire.frames import message_frame
 from palio.protocol.wire.headers import PublishHeader
+from palio.routing import Joined, Publish, Received, Restate, Role, Router
+from palio.routing.patterns import Assembled, Compound, Sieved, Task, Watch, parse
 from palio.routing.patterns.active_watch import ActiveWatch
 from tests.protocol.broker.test_scheduler import NOW, Host
 
@@ -173,6 +183,38 @@ def test_what_patterns_hold_is_bounded_and_shown() -> None:
     host.core.close(1, NOW)
     host.run()
     assert host.core.snapshot().memory.pattern_bytes == 0
+
+
+def test_answers_of_neighbours_wait_in_order_and_wrong_ones_are_refused_at_once() -> None:
+    """A neighbour assembles for 200 watches; one answer is more than a turn does at once."""
+    router, rome = Router("1", advertisements=True), RemoteBroker("rome")
+    port, work = RouterPort(router), WorkList()
+    queue = PatternQueue(port, Output(), work, defers=True)
+    port.step(Joined(rome, Role.NEIGHBOUR))
+    port.step(Received(rome, Restate((), (Advertisement((Constraint("x", "in", [1, 2]),)),))))
+    for id in range(200):
+        port.step(Joined(Watcher(1, id)))
+        port.step(Received(Watcher(1, id), Watch(id, parse("[x = 1] then [x = 2] then [x = 3]"))))
+    [entry] = router.watches.available
+    assert (entry.task, len(entry.uses)) == (Task.ASSEMBLE, 200)
+    for number in (1, 3):
+        pair = (message(number, x=1), message(number + 1, x=2))
+        queue.hear("rome", Assembled(entry.id, Compound(pair)))
+    queue.observe(None, MessageBatch.of([Entry("bob", 5, 5, b'{"x": 3}', b"")]))
+    with pytest.raises(RoutingError, match="with Sieved"):
+        queue.hear("rome", Sieved(entry.id, message(6, x=1)))
+    assert queue.is_busy
+    assert queue.bytes > 0
+    assert port.occurrences == []
+    [slices] = work.new
+    assert sum(1 for _ in slices) > 5
+    assert (queue.is_busy, queue.bytes) == (False, 0)
+    found = [[m.number for m in one.compound.messages] for _, one in port.occurrences]
+    assert found == [[3, 4, 5]] * 200
+
+
+def message(number: int, **attributes: int) -> Publish:
+    return Publish(Message(attributes), "bob", number, number)
 
 
 def test_a_client_watches_a_limited_number_of_patterns() -> None:
