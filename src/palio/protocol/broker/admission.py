@@ -11,6 +11,7 @@ kernels alone cannot read is matched as Python reads it. No content of a message
 Python reads only those messages of a large batch that kernels do not read. A publisher of too many that
 nobody can read is cut off: its link is closed, and what it sent behind them is not looked at. It is not
 acknowledged, so an honest publisher sends it again.
+
 Parsing takes long: of a large batch, only CONFIRMED_MAX messages for patterns are parsed at once; the
 rest is parsed when patterns take it, and what Python cannot parse then is refused to patterns only.
 """

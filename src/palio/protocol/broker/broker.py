@@ -252,7 +252,8 @@ class Broker:
         scheduler.budget = turns.TURN_UNITS
         if scheduler.turn or scheduler.jobs or scheduler.reading or scheduler.requests:
             scheduler.add_to(effects)
-        parts.end_turn()
+        if parts.local.sent or parts.data_path.patterns.has_worked:
+            parts.end_turn()
         if parts.local.deferred or ready.has_more:
             effects.has_more = True
         return effects

@@ -114,6 +114,10 @@ class _Group:
         """The next member with credit, or the next one if none has any. Members whose links have left
         are no members any more; None: nobody else is here."""
         members = self.members
+        if len(members) == 1:
+            (one,) = members
+            if one.link not in left:
+                return one
         if members:
             members.move_to_end(self.first)
         for _ in range(len(members)):

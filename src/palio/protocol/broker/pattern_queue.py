@@ -56,6 +56,8 @@ class PatternQueue:
     def __init__(self, port: RouterPort, output: Output, work: WorkList, *, defers: bool) -> None:
         self._port, self._output, self._work, self._defers = port, output, work, defers
         self._left: float = SLICE_UNITS  # of what this turn may do at once
+        self.has_worked = False
+        """Whether `end_turn` must be called."""
         self._waiting: deque[_Arrival] = deque()
         self._steps: Iterator[int] | None = None  # of what is under way
         self.bytes = 0
@@ -85,12 +87,13 @@ class PatternQueue:
 
     def end_turn(self) -> None:
         """A new turn begins."""
-        self._left = SLICE_UNITS
+        self._left, self.has_worked = SLICE_UNITS, False
 
     # ---- what waits
 
     def _add(self, arrival: _Arrival) -> None:
         self._waiting.append(arrival)
+        self.has_worked = True
         if self._steps is not None:
             self._keep(arrival)
             return
