@@ -234,6 +234,7 @@ class Watches:
             self._want(key, changed)
             active.plan, active.wanted = made, wanted
         self._unplanned, self._revised = {}, {}
+        self._table.settle()  # a part for each change, not all when the next message comes
         told = self.available.settle(self._peers)
         return answers + [Send(peer, packet) for peer, packet in told]
 
