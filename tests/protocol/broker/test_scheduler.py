@@ -281,7 +281,7 @@ def test_a_pattern_is_bounded() -> None:
     assert isinstance(long, Refused)
     assert "the pattern has 2,0" in long.reason
     assert isinstance(many, Refused)
-    assert "257 filters or more" in many.reason
+    assert "the limit is 128" in many.reason
     assert good == Subscribed(3)
 
 

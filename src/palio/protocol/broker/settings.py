@@ -41,7 +41,7 @@ class SubscriptionBounds(msgspec.Struct, frozen=True):
     text_bytes_max: int = 256 << 10
     """Of one predicate."""
     filters_max: int = 1024
-    """Of one predicate, in its normal form; of a pattern, in all its parts."""
+    """Of one predicate, in its normal form; of a pattern, in all its parts, if that is less than 128."""
     predicates_bytes_max: int = 64 << 20
     """Of the predicates of one client, and of the durable subscriptions of one identity."""
     advertisements_max: int = 1000

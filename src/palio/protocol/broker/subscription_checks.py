@@ -23,6 +23,8 @@ from palio.routing.poset_index import prepare
 SHAPE_MAX = 40_000
 """Characters of a predicate beside its literals. The parser, which is compiled, lets no other thread
 run meanwhile: about a microsecond for each."""
+PATTERN_FILTERS_MAX = 128
+"""Of all parts of a pattern: they are added in one step."""
 _SMALL_TEXT = 1024
 """Characters of a predicate that is parsed at once, if it has few filters; others are a job."""
 
@@ -74,7 +76,7 @@ def permitted(text: str, identity: Identity, filters_max: int) -> tuple[Predicat
 @refusing
 def watchable(text: str, identity: Identity, filters_max: int) -> tuple[Pattern, int]:
     check_may_subscribe(identity)
-    pattern = parse_pattern(text, limit=filters_max)
+    pattern = parse_pattern(text, limit=min(filters_max, PATTERN_FILTERS_MAX))
     filters = [f for leaf in leaves(pattern.node) if isinstance(leaf, Part) for f in leaf.predicate]
     size = sendable_bytes(filters)
     check_watch(identity, pattern)
