@@ -78,6 +78,7 @@ class TestHandshake:
         assert isinstance(closing, Closing)
         is_refusal = code in (
             CloseCode.DENIED, CloseCode.VERSION, CloseCode.PROTOCOL, CloseCode.ROLES,
+            CloseCode.ROUTING,
         )  # fmt: skip
         assert closing.cause.is_refusal is is_refusal
         assert said(session) == [], "the broker knows why"

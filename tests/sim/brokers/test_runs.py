@@ -55,7 +55,7 @@ def test_no_check_fails(routing: str, topology: str) -> None:
         summary.add(verdict)
     totals = summary.totals
     assert totals.deliveries > 50 * SEEDS
-    assert totals.due > 40 * SEEDS  # the check insists on many, faults or not
+    assert totals.due > 30 * SEEDS  # the check insists on many, faults or not
     assert totals.crashes
 
 
