@@ -168,6 +168,15 @@ def test_a_timeout_loses_nothing(background: Background, url: str) -> None:
         assert got == [*range(300)]
 
 
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """SIGINT is a KeyboardInterrupt, whatever event loops of other tests made of it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_ends_the_wait_and_loses_nothing(background: Background, url: str) -> None:
     with blocking.connect(url) as client:
         subscription = client.subscribe("x >= 0")
