@@ -171,21 +171,13 @@ def assemble(
     epoch = _epoch(name, store, random)
     # routing
     table = InterestTable(kind_of, defers=defers)
-    chosen = POLICIES[settings.routing]
-    graph = None if chosen.routes_by_link_state else RemoteBroker
 
     def now() -> int:
         return data_path.now_us
 
-    patterns = PatternSettings(
-        watch_bytes=settings.waiting.watch_bytes, watches_bytes=settings.waiting.watches_bytes
-    )
-    router = Router(
-        name, advertisements=settings.advertisements, patterns=patterns, table=table, graph=graph,
-        clock=now,
-    )  # fmt: skip
+    router = _router(settings, table, now)
     port = RouterPort(router)
-    policy = chosen(name, router)
+    policy = POLICIES[settings.routing](name, router)
     unicast = Unicast(name)
     database = LinkStateDatabase(name, epoch, now_us)
     # messages
@@ -242,6 +234,21 @@ def assemble(
         output, links, table, port, local, messages, data_path, carrying, interests, view,
         subscriptions, operations, clients, neighbours, work,
     )  # fmt: skip
+
+
+def _router(settings: Settings, table: InterestTable, now: Callable[[], int]) -> Router:
+    """It follows the graph of the brokers, unless interests come by link state."""
+    waiting = settings.waiting
+    return Router(
+        settings.name,
+        advertisements=settings.advertisements,
+        patterns=PatternSettings(
+            watch_bytes=waiting.watch_bytes, watches_bytes=waiting.watches_bytes
+        ),
+        table=table,
+        graph=None if POLICIES[settings.routing].routes_by_link_state else RemoteBroker,
+        clock=now,
+    )
 
 
 def _epoch(name: str, store: Store, random: Callable[[int], bytes]) -> str:
