@@ -37,7 +37,7 @@ RETIRED = set(
     "pressed pay desk desks lot lots".split()
 )
 """DESIGN: each has a word of the field that says the same."""
-RETIRED_OF_CLASSES = {"standing", "standings"}
+RETIRED_OF_CLASSES = {"again", "kept", "known", "picked", "standing", "standings"}
 """Good English in a function, and an unclear name of a class or a module."""
 REGISTRY = re.compile(
     r"https?://|^\s*(-i|-f|--(extra-)?index-url|--find-links|--trusted-host)\b"

@@ -16,7 +16,7 @@ import sys
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeAlias
 
 from palio.net.cluster.ports import HOST, answers, free_ports
 from palio.net.cluster.processes import BrokerProcesses
@@ -60,15 +60,19 @@ secret = "{SECRET}"
 _witnesses = count(1)
 
 
+Buckets: TypeAlias = dict[float, float]
+"""Of a histogram: how many lie at each bound or below."""
+
+
 @dataclass
 class Holds:
     """Of one broker, since its start: by the clock, and in processor time of the loop's thread, which
     is the broker's own doing however busy the machine is."""
 
     longest_s: float
-    p999_s: float
+    buckets: Buckets
     cpu_longest_s: float
-    cpu_p999_s: float
+    cpu_buckets: Buckets
 
     @classmethod
     def read(cls, metrics: str) -> Self:
@@ -79,25 +83,49 @@ class Holds:
             samples[key] = float(value) if key[:1] != "#" else 0.0
         return cls(
             next(v for k, v in samples.items() if k.startswith(_LONGEST) and 'since="start"' in k),
-            _p999(samples, "palio_loop_hold_seconds_bucket"),
+            _buckets(samples, "palio_loop_hold_seconds_bucket"),
             next(v for k, v in samples.items() if k.startswith("palio_loop_hold_cpu_max_seconds")),
-            _p999(samples, "palio_loop_hold_cpu_seconds_bucket"),
+            _buckets(samples, "palio_loop_hold_cpu_seconds_bucket"),
+        )
+
+    @classmethod
+    def together(cls, several: list[Self]) -> Self:
+        """As if they were of one broker."""
+        return cls(
+            max(one.longest_s for one in several),
+            _sum([one.buckets for one in several]),
+            max(one.cpu_longest_s for one in several),
+            _sum([one.cpu_buckets for one in several]),
         )
 
     @property
     def is_short(self) -> bool:
         return self.cpu_longest_s <= HOLD_S_MAX
 
+    def __str__(self) -> str:
+        return (
+            f"held {1000 * self.longest_s:.0f} ms at most, p99.9 {_p999_ms(self.buckets):g} ms; "
+            f"processor time {1000 * self.cpu_longest_s:.0f} ms, "
+            f"p99.9 {_p999_ms(self.cpu_buckets):g} ms"
+        )
 
-def _p999(samples: dict[str, float], histogram: str) -> float:
-    """The bound of the bucket that 999 of 1,000 lie in or below; 0: there are fewer in all."""
-    counts = {
+
+def _buckets(samples: dict[str, float], histogram: str) -> Buckets:
+    return {
         float(key.rsplit('le="', 1)[1].split('"')[0].replace("+Inf", "inf")): count
         for key, count in samples.items()
         if key.startswith(histogram)
     }
-    total = max(counts.values(), default=0)
-    return min((s for s, n in counts.items() if n >= 0.999 * total > 999), default=0.0)
+
+
+def _sum(several: list[Buckets]) -> Buckets:
+    return {bound: sum(one[bound] for one in several) for bound in several[0]}
+
+
+def _p999_ms(buckets: Buckets) -> float:
+    """The bound that 999 of 1,000 lie at or below; 0: there are fewer in all."""
+    total = max(buckets.values(), default=0)
+    return 1000 * min((s for s, n in buckets.items() if n >= 0.999 * total > 999), default=0.0)
 
 
 class Arena:

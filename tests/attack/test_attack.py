@@ -56,16 +56,8 @@ async def attacked(arena: Arena, *cases: Case) -> tuple[str, list[Holds]]:
 
 
 def verdict(holds: list[Holds]) -> str:
-    longest_s, p999_s = max(one.longest_s for one in holds), max(one.p999_s for one in holds)
-    cpu_s, cpu_p999_s = (
-        max(one.cpu_longest_s for one in holds),
-        max(one.cpu_p999_s for one in holds),
-    )
-    word = "ok" if all(one.is_short for one in holds) else "TOO LONG"
-    return (
-        f"held {1000 * longest_s:.0f} ms at most, p99.9 {1000 * p999_s:g} ms; "
-        f"processor time {1000 * cpu_s:.0f} ms, p99.9 {1000 * cpu_p999_s:g} ms: {word}"
-    )
+    both = Holds.together(holds)
+    return f"{both}: {'ok' if both.is_short else 'TOO LONG'}"
 
 
 def line(case: Case, held: str, holds: list[Holds], arena: Arena) -> str:
@@ -73,13 +65,24 @@ def line(case: Case, held: str, holds: list[Holds], arena: Arena) -> str:
     return f"\n{case.name}: {case.tried}; {held}; witness {delay_ms:.0f} ms; {verdict(holds)}"
 
 
+@pytest.fixture(scope="module")
+def all_holds() -> Iterator[list[Holds]]:
+    """Of all brokers of all attacks; the sum is printed at the end."""
+    holds: list[Holds] = []
+    yield holds
+    if holds:
+        turns = sum(max(one.buckets.values()) for one in holds)
+        print(f"\nall together, {turns:,.0f} turns of event loops: {verdict(holds)}", flush=True)
+
+
 @pytest.mark.attack
 @pytest.mark.parametrize("case", parameters(full=True))
-def test_a_broker_withstands(case: Case, tmp_path: Path) -> None:
+def test_a_broker_withstands(case: Case, tmp_path: Path, all_holds: list[Holds]) -> None:
     """ATTACK_LOG=1 also prints the warnings of the brokers."""
     arena = Arena(tmp_path, full=True, brokers=case.brokers)
     try:
         held, holds = asyncio.run(attacked(arena, case))
+        all_holds += holds
         print(line(case, held, holds, arena), flush=True)
         assert all(one.is_short for one in holds), verdict(holds)
     finally:

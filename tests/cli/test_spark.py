@@ -22,7 +22,7 @@ from palio.lab.data import flights
 from palio.spark import TableDirectory
 
 PAIRS = [("MXP", "ann"), ("MXP", "bob"), (None, "ann"), (None, "bob")]
-spark_group = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+spark_group = [pytest.mark.spark, pytest.mark.xdist_group("spark-jobs")]
 
 
 @pytest.fixture

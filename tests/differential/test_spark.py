@@ -20,7 +20,7 @@ from tests.differential.generate import draw_predicates, draw_rows
 import palio
 from palio.lab.data import flights
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-jobs")]
 
 COLUMNS_MAX = 50  # predicates in one query
 

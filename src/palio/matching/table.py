@@ -224,9 +224,9 @@ class ForwardingTable:
         offsets, found = self._engine.match_rows(rows, "json", "message")
         return offsets, self._numbered(found)
 
-    def named(self, number: int) -> str:
-        """The interface at a position in `interfaces`, without making all of them."""
-        return self._roster.names(self._roster.positions[number : number + 1])[0]
+    def named(self, numbers: Ints) -> list[str]:
+        """The interfaces at these positions in `interfaces`, ascending, without making all of them."""
+        return self._roster.names(self._roster.positions[numbers])
 
     def _numbered(self, found: Ints) -> Ints:
         """Positions among the interfaces that are there."""

@@ -26,7 +26,7 @@ _KEPT_SHAPE_MAX = 20_000  # characters of a shape worth keeping
 _KEPT_MAX = 400_000  # characters of all of them; a template takes about 100 bytes for each
 
 
-class _KeptTemplates(dict[str, "Template"]):
+class _Templates(dict[str, "Template"]):
     """Templates by shape; all go when they have become too large."""
 
     characters = 0
@@ -39,7 +39,7 @@ class _KeptTemplates(dict[str, "Template"]):
         self[shape] = template
 
 
-_kept = _KeptTemplates()
+_kept = _Templates()
 
 
 def parse(

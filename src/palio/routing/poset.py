@@ -68,6 +68,8 @@ class Poset(Generic[T]):
         self._inserted = 0
         self._is_exact = True  # all its items are, and were
         self._search: _Search[T] | None = None  # the last one, until something changes
+        self.visited = 0
+        """How many items insertions have found above and below theirs: what they cost."""
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -89,6 +91,7 @@ class Poset(Generic[T]):
         if (same := self._index.same(form)) is not None:
             return same.item
         above, below = search.above(), search.below()
+        self.visited += len(above) + len(below)
         if equal := above & below:
             return _first(equal).item
         beyond_above, beyond_below = _beyond(above, _above), _beyond(below, _below)

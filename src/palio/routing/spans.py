@@ -1,9 +1,9 @@
 """A sorted collection of spans: which contain a given span, and which lie inside it?
 
 Most spans are points or have one open end, and among those of one sort both ends ascend together.
-They are kept in runs, where two binary searches delimit the answer:
+They lie in chains, where two binary searches delimit the answer:
 
-    run            keys    (low, high, number), ascending      points    5..5   7..7   9..9
+    chain          keys    (low, high, number), ascending      points    5..5   7..7   9..9
                    highs   ascending too                       until      ..3    ..7    ..9
                    entries                                     since     2..    4..    6..
 
@@ -40,12 +40,12 @@ class Spans(Generic[Entry]):
 
     def __init__(self, whole: Span) -> None:
         self._whole = whole
-        self._sorts: dict[str, _Run[Entry] | _Blocks[Entry]] = {}
+        self._sorts: dict[str, _Chain[Entry] | _Blocks[Entry]] = {}
 
     def add(self, span: Span, number: int, entry: Entry, *, as_point: bool = False) -> None:
         sort = self._sort(span, as_point)
         if sort not in self._sorts:
-            self._sorts[sort] = _Blocks() if sort == "other" else _Run(self._whole[1])
+            self._sorts[sort] = _Blocks() if sort == "other" else _Chain(self._whole[1])
         self._sorts[sort].add(span, number, entry)
 
     def remove(self, span: Span, number: int, *, as_point: bool = False) -> None:
@@ -68,7 +68,7 @@ class Spans(Generic[Entry]):
     def points_outside(self, span: Span) -> list[Entry]:
         """The points that do not lie inside this span."""
         points = self._sorts.get("point")
-        return points.outside(span) if isinstance(points, _Run) else []
+        return points.outside(span) if isinstance(points, _Chain) else []
 
     def _sort(self, span: Span, as_point: bool) -> str:
         if as_point:
@@ -78,7 +78,7 @@ class Spans(Generic[Entry]):
         return "since" if span[1] == self._whole[1] else "other"
 
 
-class _Run(Generic[Entry]):
+class _Chain(Generic[Entry]):
     """Spans of which both ends ascend together."""
 
     __slots__ = ("entries", "highs", "keys", "top")

@@ -9,7 +9,7 @@ import pytest
 from palio.protocol.broker import network_view, remote_durable
 from palio.protocol.broker.broker import Broker
 from palio.protocol.broker.effects import BackgroundJob
-from palio.protocol.broker.known_facts import KnownFacts
+from palio.protocol.broker.stored_facts import StoredFacts
 from palio.protocol.policies.state_parts import state_parts
 from palio.protocol.wire import parts
 from palio.protocol.wire.control import (
@@ -237,7 +237,7 @@ def test_a_crash_between_two_slices_keeps_exactly_what_was_applied() -> None:
     exchange.crash("a")
     core = exchange.start("a")
     stored = {one.name for one in core.parts.messages.subscriptions()}
-    (known,) = KnownFacts(exchange.stores["a"]).states()
+    (known,) = StoredFacts(exchange.stores["a"]).states()
     assert set(known.durable) == stored
     assert len(core.parts.table) == len(stored)
     assert applied <= stored
@@ -247,7 +247,7 @@ def test_a_crash_between_two_slices_keeps_exactly_what_was_applied() -> None:
     core.receive(link.number, control_frame(LinkStates((state(5, 0, 400),))), exchange.now_us)
     exchange.run(2000)
     assert len(core.parts.messages.subscriptions()) == 400
-    assert KnownFacts(exchange.stores["a"]).states()[0].number == 5
+    assert StoredFacts(exchange.stores["a"]).states()[0].number == 5
 
 
 @pytest.mark.parametrize("number", [1 << 62, 10**18])

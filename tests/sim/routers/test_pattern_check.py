@@ -138,7 +138,7 @@ class ForgetsUnwatch(Mutant):
         return super().step(event)
 
 
-class ForgetsToDelegateAgain(Mutant):
+class DelegatesOnce(Mutant):
     """Neighbours that were down are not told what they watch."""
 
     def step(self, event: Event) -> list[Send]:
@@ -193,7 +193,7 @@ class SharesThePast(Mutant):
         (DoublesCompounds, {"twice"}, ()),
         (CutsCompounds, {"untrue"}, ()),
         (ForgetsUnwatch, {"uninterested", "state"}, ()),
-        (ForgetsToDelegateAgain, {"state"}, ("crash",)),
+        (DelegatesOnce, {"state"}, ("crash",)),
         (KeepsDelegations, {"state", "broken"}, ()),
         (EndsForAll, {"state", "missed", "broken"}, ()),
         (SharesThePast, {"missed", "untrue"}, ()),

@@ -17,7 +17,6 @@ from palio.protocol.broker.explain import Explaining
 from palio.protocol.broker.flooding import Flooding
 from palio.protocol.broker.held import HeldMessages
 from palio.protocol.broker.interests import Interests
-from palio.protocol.broker.known_facts import KnownFacts
 from palio.protocol.broker.links import Links
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.neighbour_messages import NeighbourMessages
@@ -44,6 +43,7 @@ from palio.protocol.broker.snapshot import (
     StoreGauges,
     TableGauges,
 )
+from palio.protocol.broker.stored_facts import StoredFacts
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.broker.text_budget import TextBudget
 from palio.protocol.broker.waiting import Overflow, WaitingMessages
@@ -196,7 +196,7 @@ def assemble(
     interests = Interests(table, port, policy, local, data_path.flush, queue, work)
     budget = TextBudget(settings.subscriptions)
     home = HomeSubscriptions(name, messages, interests, database, settings.full, budget)
-    remote = RemoteSubscriptions(messages, interests, database, KnownFacts(store), work, now)
+    remote = RemoteSubscriptions(messages, interests, database, StoredFacts(store), work, now)
     flooding = Flooding(database, neighbour_links, remote, output, work, now)
     view = NetworkView(
         database, flooding, policy, unicast, interests, messages, work, settings.routing

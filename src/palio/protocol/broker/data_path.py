@@ -43,7 +43,8 @@ from palio.protocol.wire.batch import MessageBatch
 from palio.protocol.wire.control import CloseCode
 from palio.protocol.wire.encode import forward_frames
 from palio.protocol.wire.frames import BrokenFrame
-from palio.routing.interest_table import InterestTable, Matches
+from palio.routing.interest_table import InterestTable
+from palio.routing.matches import Matches
 
 JOINED_MAX = 64
 """Batches with fewer messages are joined before the lookup."""
@@ -112,8 +113,8 @@ class DataPath:
         if not self._policy.is_source_routed:
             batch, candidates = self.dedup.new(batch, self.flush)
             if candidates is not None:
-                again = _Source(neighbour, batch.durable, "", is_delivered=True)
-                self._arrived.setdefault(again, []).append(candidates)
+                delivered = _Source(neighbour, batch.durable, "", is_delivered=True)
+                self._arrived.setdefault(delivered, []).append(candidates)
         if batch.count:
             self._arrived.setdefault(_Source(neighbour, batch.durable, ""), []).append(batch)
 

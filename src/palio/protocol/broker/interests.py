@@ -55,6 +55,8 @@ REMOVED_AT_ONCE = 8
 """Filters of an interface that are removed in one slice."""
 _COMPARED_PER_UNIT = 6
 """Filters that are looked at again because another one changed."""
+_VISITED_PER_UNIT = 100
+"""Filters that cover a new one, or that it covers."""
 _ADVERTISEMENTS_PER_UNIT = 5
 ADVERTISEMENTS_AT_ONCE = 16
 """Advertisements of a client that are removed in one slice."""
@@ -83,7 +85,7 @@ class Interests:
         """The interests of other brokers, by their link states; it flushes, too."""
         self._changing: set[LocalInterface] = set()  # in slices
         self._removals: dict[LocalInterface, Slices] = {}
-        self._compared = 0
+        self._compared = self._visited = 0
         self._filters: dict[DurableSubscription | PublishGrant, tuple[Filter, ...]] = {}
 
     # ---- clients
@@ -146,9 +148,12 @@ class Interests:
     def units_spent(self) -> int:
         """What changes have cost since the last call because filters cover each other: the units of the
         scheduler."""
-        compared = self._port.router.subscriptions.compared
-        self._compared, before = compared, self._compared
-        return (compared - before) // _COMPARED_PER_UNIT
+        subscriptions = self._port.router.subscriptions
+        compared, visited = subscriptions.compared, subscriptions.poset.visited
+        by_change = (compared - self._compared) // _COMPARED_PER_UNIT
+        by_insertion = (visited - self._visited) // _VISITED_PER_UNIT
+        self._compared, self._visited = compared, visited
+        return by_change + by_insertion
 
     def subscribe(
         self,

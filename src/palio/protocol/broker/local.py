@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Collection
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -28,7 +29,8 @@ from palio.protocol.interfaces import LocalInterface
 from palio.protocol.wire import layout
 from palio.protocol.wire.batch import KERNEL_MIN, Entry, MessageBatch
 from palio.protocol.wire.encode import SHARED_BYTES_MIN, deliver, deliver_pieces
-from palio.routing.interest_table import InterestTable, Matches
+from palio.routing.interest_table import InterestTable
+from palio.routing.matches import Matches
 
 IDS_MAX = 1024
 """The most subscriptions that one DELIVER frame is for, so that its header stays small."""
@@ -310,14 +312,9 @@ class LocalDelivery:
         """Deliver messages; `matches` has local interfaces only."""
         if not len(matches.found):
             return
-        # A kernel writes a copy for each client, Python one large body for all.
-        is_large = (
-            len(batch.data) >= SHARED_BYTES_MIN * batch.count
-            and _mean_bytes(batch) >= SHARED_BYTES_MIN
-        )
-        if batch.count < KERNEL_MIN or is_large:
+        if batch.count < KERNEL_MIN or _is_large(batch):
             for row in range(batch.count):
-                self._deliver(batch, row, matches.slots(row))
+                self._deliver(batch, row, matches.part(row))
             return
         arrays = layout.MatchArrays(matches.ends, matches.found)
         where = self._destinations
@@ -329,9 +326,9 @@ class LocalDelivery:
         for row, slot in done.left:
             left.setdefault(row, []).append(slot)
         for row, slots in left.items():
-            self._deliver(batch, row, slots)
+            self._deliver(batch, row, np.array(slots, np.int64))
 
-    def _deliver(self, batch: MessageBatch, row: int, slots: list[int]) -> None:
+    def _deliver(self, batch: MessageBatch, row: int, slots: Any) -> None:
         """Deliver one message. A client gets one frame for all its subscriptions with credit."""
         if len(slots) >= MANY:
             where = self._destinations
@@ -339,7 +336,7 @@ class LocalDelivery:
             for link, ids in by_link.items():
                 self._write(link, batch.entry(row), ids)
         chosen: dict[int, list[Subscriber]] = {}
-        for slot in slots:
+        for slot in slots.tolist():
             group = self._by_slot.get(slot)
             if group is not None:
                 one = group.choose(self._left)
@@ -394,7 +391,9 @@ class LocalDelivery:
                 self._lead(group)
 
 
-def _mean_bytes(batch: MessageBatch) -> int:
-    """Of a message, attributes and body."""
-    rows = batch.rows
-    return int((rows[:, layout.END] - rows[:, layout.TEXT]).sum()) // batch.count
+def _is_large(batch: MessageBatch) -> bool:
+    """Whether clients share the bodies of its messages; of small ones a kernel writes copies."""
+    least, rows = SHARED_BYTES_MIN * batch.count, batch.rows
+    if len(batch.data) < least:
+        return False
+    return bool((rows[:, layout.END] - rows[:, layout.TEXT]).sum() >= least)

@@ -11,12 +11,11 @@ MANY = 64
 
 
 def take_credit(
-    destinations: Any, links: list[int], credits: Any, slots: list[int]
-) -> tuple[dict[int, list[int]], list[int]]:
+    destinations: Any, links: list[int], credits: Any, slots: Any
+) -> tuple[dict[int, list[int]], Any]:
     """Take the credit of the subscribers behind these slots, where each is the only one of its
     interface and has some. Returns their ids by link, and the other slots."""
-    at = np.array(slots, np.int64)
-    rows = destinations[at]
+    rows = destinations[slots]
     has_credit = rows[:, 0] >= 0
     has_credit[has_credit] = credits[rows[has_credit, 2]] > 0
     chosen = rows[has_credit]
@@ -26,4 +25,4 @@ def take_credit(
     places, begins = np.unique(chosen[:, 0], return_index=True)
     for place, part in zip(places.tolist(), np.split(chosen[:, 1], begins[1:]), strict=False):
         ids[links[place]] = part.tolist()
-    return ids, at[~has_credit].tolist()
+    return ids, slots[~has_credit]

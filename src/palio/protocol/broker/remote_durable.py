@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 from palio.model.predicate import Filter, Predicate
 from palio.protocol.broker.interests import Interests
-from palio.protocol.broker.known_facts import KnownFacts
 from palio.protocol.broker.replay_matching import matching
 from palio.protocol.broker.scheduler import Slices, WorkList, in_slices
+from palio.protocol.broker.stored_facts import StoredFacts
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.interfaces import DurableSubscription
 from palio.protocol.policies.broker_record import DurableFact
@@ -36,7 +36,7 @@ class RemoteSubscriptions:
         store: MessageStore,
         interests: Interests,
         database: LinkStateDatabase,
-        known: KnownFacts,
+        known: StoredFacts,
         work: WorkList,
         now_us: Callable[[], int],
     ) -> None:

@@ -203,6 +203,8 @@ class ClientSubscriptions:
         self._interests.subscribe(interface, (one.link, one.id), credit, ends=ends)
         self._add(one)
         self._output.say(one.link, Subscribed(one.id))
+        if units := self._interests.units_spent():
+            yield units
 
     def _subscribe_durably(
         self, one: ClientSubscription, request: SubscribeRequest, now_us: int
@@ -373,9 +375,9 @@ def end_overflowed(local: LocalDelivery, subscriptions: ClientSubscriptions) -> 
         subscriptions.end(one.link, one.id, EndCode.FULL, reason)
 
 
-def _live_full(word: str) -> Full:
+def _live_full(text: str) -> Full:
     """What a live subscription does when too much waits for it."""
-    full = parse_full(word) or Full.DROP
+    full = parse_full(text) or Full.DROP
     if full is Full.BLOCK:
         raise PalioError(
             "publishers do not wait for a live subscription, so its `full` is drop or end",

@@ -8,7 +8,7 @@
     store/p/<publisher>  the last number of a publisher
 
 Positions and tickets have 16 hexadecimal digits, so keys sort by them. The broker has keys of its
-own beside these: `broker/` (broker/assembly.py) and `known/` (broker/known_facts.py).
+own beside these: `broker/` (broker/assembly.py) and `known/` (broker/stored_facts.py).
 """
 
 from __future__ import annotations

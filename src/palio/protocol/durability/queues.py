@@ -97,7 +97,7 @@ class QueueConsumers:
             del self.turn[consumer]
 
 
-class QueueRun(msgspec.Struct, frozen=True, gc=False):
+class QueueBatch(msgspec.Struct, frozen=True, gc=False):
     """Entries that are next."""
 
     numbers: list[int]
@@ -272,36 +272,38 @@ class Queue:
                 departures.left[self] = None
                 break
             credit = sum([one.credit for one in turn])
-            run = self._next(min(credit, departures.work))
-            if run is None:
+            batch = self._next(min(credit, departures.work))
+            if batch is None:
                 break
             if not is_small:
-                run, size = self._shortened(run, room)
+                batch, size = self._shortened(batch, room)
                 room -= size
                 size_all += size
-            dealt = self._deal(run)
+            dealt = self._deal(batch)
             shares += dealt
-            departures.work -= len(run.numbers) + SHARE_WORK * len(dealt)
+            departures.work -= len(batch.numbers) + SHARE_WORK * len(dealt)
         if shares:
             departures.room -= self.bytes if is_small else size_all
         return shares
 
-    def _deal(self, run: QueueRun) -> list[QueueShare]:
+    def _deal(self, batch: QueueBatch) -> list[QueueShare]:
         """Give each entry to the next consumer that has credit; they have enough."""
         turn = self.consumers.turn
         dealt: dict[QueueConsumer, QueueShare] = {}
         if len(turn) == 1:
             consumer = next(iter(turn))
-            dealt[consumer] = QueueShare(consumer.key, run.redelivered, run.numbers, run.positions)
-            consumer.credit -= len(run.numbers)
+            dealt[consumer] = QueueShare(
+                consumer.key, batch.redelivered, batch.numbers, batch.positions
+            )
+            consumer.credit -= len(batch.numbers)
             if not consumer.credit:
                 del turn[consumer]
         else:
-            for number, position in zip(run.numbers, run.positions, strict=True):
+            for number, position in zip(batch.numbers, batch.positions, strict=True):
                 consumer = next(iter(turn))
                 share = dealt.get(consumer)
                 if share is None:
-                    share = dealt[consumer] = QueueShare(consumer.key, run.redelivered, [], [])
+                    share = dealt[consumer] = QueueShare(consumer.key, batch.redelivered, [], [])
                 share.numbers.append(number)
                 share.positions.append(position)
                 consumer.credit -= 1
@@ -314,19 +316,19 @@ class Queue:
             self._in_flight.update(dict.fromkeys(share.numbers, consumer))
         return list(dealt.values())
 
-    def _shortened(self, run: QueueRun, size_max: int) -> tuple[QueueRun, int]:
-        """The first entries of a run that have these bytes, at least one, and their size."""
-        count, size = self._journal.fitting(run.positions, size_max)
-        if count == len(run.numbers):
-            return run, size
-        if run.returned:
-            self._return(run.numbers[count:])
+    def _shortened(self, batch: QueueBatch, size_max: int) -> tuple[QueueBatch, int]:
+        """The first entries of a batch that have these bytes, at least one, and their size."""
+        count, size = self._journal.fitting(batch.positions, size_max)
+        if count == len(batch.numbers):
+            return batch, size
+        if batch.returned:
+            self._return(batch.numbers[count:])
         else:
-            self._sent = run.numbers[count]
-        numbers, positions = run.numbers[:count], run.positions[:count]
-        return QueueRun(numbers, positions, run.redelivered, run.returned), size
+            self._sent = batch.numbers[count]
+        numbers, positions = batch.numbers[:count], batch.positions[:count]
+        return QueueBatch(numbers, positions, batch.redelivered, batch.returned), size
 
-    def _next(self, count: int) -> QueueRun | None:
+    def _next(self, count: int) -> QueueBatch | None:
         """The next entries to send, at most `count`; None: there are none."""
         entries = self.sequence.entries
         returned: list[int] = []
@@ -335,7 +337,7 @@ class Queue:
             if n in entries:  # else it was acknowledged or dropped
                 returned.append(n)
         if returned:
-            return QueueRun(returned, [entries[n] for n in returned], True, True)
+            return QueueBatch(returned, [entries[n] for n in returned], True, True)
         while self._sent < self.safe:
             redelivered = self._sent < self._restored
             end = min(self._restored if redelivered else self.safe, self.safe, self._sent + count)
@@ -346,7 +348,7 @@ class Queue:
                 numbers = [n for n in numbers if n in entries]
                 positions = [entries[n] for n in numbers]
             if numbers:
-                return QueueRun(numbers, positions, redelivered)
+                return QueueBatch(numbers, positions, redelivered)
         return None
 
     def oldest(self) -> int | None:

@@ -251,11 +251,11 @@ class MessageBatch:
         if len(rows) == len(self.rows) and list(rows) == list(range(len(rows))):
             return self
         chosen = self.rows[np.array(rows, np.int64)]
-        picked = MessageBatch(self.data, self.names, chosen, self.durable)
+        made = MessageBatch(self.data, self.names, chosen, self.durable)
         parsed = self._messages
         if parsed:
-            picked._messages = {i: parsed[row] for i, row in enumerate(rows) if row in parsed}
-        return picked
+            made._messages = {i: parsed[row] for i, row in enumerate(rows) if row in parsed}
+        return made
 
     def compact(self) -> MessageBatch:
         """The same messages without the bytes of others, if those are more than half of all."""

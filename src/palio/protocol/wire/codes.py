@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from palio.errors import InvalidValue
 
-Word = TypeVar("Word", bound=StrEnum)
+Code = TypeVar("Code", bound=StrEnum)
 
 
 class CloseCode(StrEnum):
@@ -177,19 +177,19 @@ class SubscriptionKind(StrEnum):
     DURABLE = "durable"
 
 
-def parse_role(word: str) -> HelloRole:
-    """The role of this word; raises InvalidValue with the words that exist."""
-    return _parse(HelloRole, "the role in Hello", word)
+def parse_role(text: str) -> HelloRole:
+    """The role that this text names; raises InvalidValue with those that exist."""
+    return _parse(HelloRole, "the role in Hello", text)
 
 
-def parse_full(word: str) -> Full | None:
+def parse_full(text: str) -> Full | None:
     """What `full` of a request means; None: it says nothing. Raises InvalidValue as `parse_role`."""
-    return _parse(Full, "full", word) if word else None
+    return _parse(Full, "full", text) if text else None
 
 
-def _parse(words: type[Word], what: str, word: str) -> Word:
+def _parse(codes: type[Code], what: str, text: str) -> Code:
     try:
-        return words(word)
+        return codes(text)
     except ValueError:
-        shown = repr(word) if len(word) <= 60 else repr(word[:57]) + "..."
-        raise InvalidValue(f"{what} is {', '.join(words)}, not {shown}") from None
+        shown = repr(text) if len(text) <= 60 else repr(text[:57]) + "..."
+        raise InvalidValue(f"{what} is {', '.join(codes)}, not {shown}") from None

@@ -16,13 +16,13 @@ from palio.protocol.durability.storage import DamagedStore, Store, decoded
 from palio.protocol.policies.broker_record import DurableFact
 from palio.protocol.wire.control import Durable, LinkState
 
-_KNOWN = "known/"
+_FACTS = "known/"
 _state_decoder = msgspec.msgpack.Decoder(LinkState)
 _durable_decoder = msgspec.msgpack.Decoder(Durable)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class KnownFacts:
+class StoredFacts:
     def __init__(self, store: Store) -> None:
         self._store = store
 
@@ -30,15 +30,15 @@ class KnownFacts:
         """What is stored, as link states that have durable subscriptions only."""
         heads: dict[str, LinkState] = {}
         durable: dict[str, dict[str, Durable]] = {}
-        for key, value in self._store.scan(_KNOWN):
-            broker, _, name = key.removeprefix(_KNOWN).partition("/")
+        for key, value in self._store.scan(_FACTS):
+            broker, _, name = key.removeprefix(_FACTS).partition("/")
             if name:
                 durable.setdefault(broker, {})[name] = decoded(_durable_decoder, key, value)
             else:
                 heads[broker] = decoded(_state_decoder, key, value)
         for broker in durable:
             if broker not in heads:
-                key = f"{_KNOWN}{broker}"
+                key = f"{_FACTS}{broker}"
                 raise DamagedStore(
                     f"the durable subscriptions of {broker!r} have no {key}", key=key
                 )
@@ -49,16 +49,16 @@ class KnownFacts:
 
     def begin(self, broker: str, epoch: str) -> None:
         """Facts of a broker follow."""
-        if self._store.get(f"{_KNOWN}{broker}") is None:
+        if self._store.get(f"{_FACTS}{broker}") is None:
             self.finish(LinkState(broker, epoch, 1, 0, (), is_faded=True))
 
     def add(self, fact: DurableFact) -> None:
-        self._store.put(f"{_KNOWN}{fact.broker}/{fact.name}", _encode(fact.durable))
+        self._store.put(f"{_FACTS}{fact.broker}/{fact.name}", _encode(fact.durable))
 
     def remove(self, fact: DurableFact) -> None:
-        self._store.delete(f"{_KNOWN}{fact.broker}/{fact.name}")
+        self._store.delete(f"{_FACTS}{fact.broker}/{fact.name}")
 
     def finish(self, state: LinkState) -> None:
         """All facts of this link state are here."""
         head = msgspec.structs.replace(state, links=(), wanted=(), durable={}, is_faded=True)
-        self._store.put(f"{_KNOWN}{state.broker}", _encode(head))
+        self._store.put(f"{_FACTS}{state.broker}", _encode(head))
