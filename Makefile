@@ -1,7 +1,7 @@
 # Every target that needs the environment makes it first: `make demo` works in a fresh clone.
 
 PYTHON ?= python3
-JOBS ?= 4
+JOBS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from palio.lab.bench.loopback.postgres import PostgresPair
 
 JAVA_MIN = 17
-EXAMPLES_MIN = 50
+EXAMPLES_MIN, EXAMPLES_SHARE = 30, 5
 SECONDS_MAX = 600
 """For one test, on a machine that may be very busy."""
 LONG_MARKS = frozenset({"slow", "fuzz", "cluster", "chaos", "attack"})
@@ -39,12 +39,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-examples",
         action="store_true",
-        help="draw as many random examples as tests say, not a third; `make fuzz` does",
+        help="draw as many random examples as tests say, not a fifth; `make fuzz` does",
     )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Random tests that say how many examples they draw mean a long run; here a third will do."""
+    """The tests of a file run in one process, which loads and prepares what they share once. Random
+    tests that say how many examples they draw mean a long run; here a fifth will do."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(
+                pytest.mark.xdist_group(item.path.relative_to(config.rootpath).as_posix())
+            )
     if config.getoption("--all-examples"):
         return
     functions = {
@@ -55,7 +62,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for function in functions:
         said = getattr(function, _SETTINGS, None)
         if said is not None and said.max_examples > EXAMPLES_MIN:
-            fewer = max(EXAMPLES_MIN, said.max_examples // 3)
+            fewer = max(EXAMPLES_MIN, said.max_examples // EXAMPLES_SHARE)
             setattr(function, _SETTINGS, settings(said, max_examples=fewer))
 
 

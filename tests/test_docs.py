@@ -32,7 +32,7 @@ BLOCKS = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 def _with_marks(page: Path) -> Any:
     """Pages on Spark share the session of the other tests."""
-    marks = [pytest.mark.spark, pytest.mark.xdist_group("spark-jobs")]
+    marks = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
     needs = "import palio.spark" in page.read_text()
     return pytest.param(page, marks=marks if needs else [], id=page.name)
 

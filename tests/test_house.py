@@ -348,8 +348,7 @@ def test_ci_checks_and_tests() -> None:
     assert lines.index("make check") < lines.index("make test")
 
 
-@pytest.mark.xdist_group("house")
 def test_groups_of_tests_share_a_worker(request: pytest.FixtureRequest) -> None:
     """xdist tells the group by the name of a test. Where it is lost, each worker starts Spark."""
     if getattr(request.config.option, "loadgroup", False):  # a worker of --dist loadgroup
-        assert request.node.nodeid.endswith("@house")
+        assert request.node.nodeid.endswith("@tests/test_house.py")

@@ -22,7 +22,7 @@ from palio.lab.data import flights
 from palio.spark import TableDirectory
 
 PAIRS = [("MXP", "ann"), ("MXP", "bob"), (None, "ann"), (None, "bob")]
-spark_group = [pytest.mark.spark, pytest.mark.xdist_group("spark-jobs")]
+spark_group = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture
@@ -159,6 +159,7 @@ class TestJobs:
         assert (summary["matches"], summary["top"]) == (6, [["all", 6]])
         assert list((tmp_path / "other").glob("batch=000000/interface=all/*.parquet"))
 
+    @pytest.mark.slow
     def test_a_running_stream_sees_the_file_change(
         self, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -20,7 +20,7 @@ from tests.differential.generate import draw_predicates, draw_rows
 import palio
 from palio.lab.data import flights
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-jobs")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 COLUMNS_MAX = 50  # predicates in one query
 

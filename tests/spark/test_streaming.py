@@ -70,6 +70,7 @@ def test_files_hold_the_batch_answer_and_progress_is_told(
     assert streams.pairs(spark, out) == sorted(streams.expected() * 2)
 
 
+@pytest.mark.slow
 def test_kill_and_restart_lose_and_double_nothing(spark: Any, killed: Path) -> None:
     """Killed twice: between batches somewhere, and with a batch whole but not in the checkpoint."""
     out, tables = killed / "out", killed / "tables"
@@ -148,7 +149,7 @@ def test_a_repeated_batch_is_routed_by_its_own_version(
     assert list(out.glob("batch=*")) == []
 
 
-@pytest.mark.parametrize("made", [True, False])
+@pytest.mark.parametrize("made", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_partitioned_table(
     spark: Any, tmp_path: Path, tables: palio.spark.TableDirectory, made: bool
 ) -> None:

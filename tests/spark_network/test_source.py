@@ -24,7 +24,7 @@ from palio.spark.failures import sentence
 from tests.spark_network import network_job
 from tests.spark_network.brokers import brokers
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-jobs")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 ROOT = Path(__file__).parents[2]
 NOW: dict[str, Any] = {"availableNow": True}
 

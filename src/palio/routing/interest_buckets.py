@@ -18,6 +18,7 @@ from palio.model.predicate import Filter, Predicate
 if TYPE_CHECKING:
     from palio.matching.table import ForwardingTable
 
+_UNKNOWN = -1
 BUCKET_MAX = 256
 """The most filters of one row of the table."""
 
@@ -49,6 +50,8 @@ class FilterBuckets:
         self._stale: dict[Bucket, None] = {}  # with filters in the table that are gone
         self._counts: dict[int, int] = {}  # buckets of each slot
         self._repeated: set[int] = set()  # slots of several buckets
+        self._numbered: ForwardingTable | None = None  # the version that `_slot_of` is about
+        self._slot_of: Any = None  # by the row of the table; _UNKNOWN: not looked up yet
 
     def add(self, interface: Interface, slot: int, found: Filter) -> Bucket:
         bucket = self._open.get(interface)
@@ -78,9 +81,28 @@ class FilterBuckets:
         if not count:
             del self._counts[slot]
 
-    def is_repeated(self, found: Any) -> bool:
-        """May a slot be there twice for one message?"""
-        return bool(self._repeated) and bool(np.isin(found, list(self._repeated)).any())
+    def slots_of(self, table: ForwardingTable, ends: Any, rows: Any) -> tuple[Any, Any]:
+        """The slots of rows of the table, those of message i in rows[ends[i]:ends[i + 1]], and where
+        they begin and end: each slot is there once for a message."""
+        found = self._found(table, rows) if len(rows) else rows
+        if self._repeated and np.isin(found, list(self._repeated)).any():
+            return _distinct(ends, found)
+        return ends, found
+
+    def _found(self, table: ForwardingTable, rows: Any) -> Any:
+        """Rows change with every version, so each is looked up when a message matches it."""
+        if table is not self._numbered:
+            self._numbered, self._slot_of = table, np.empty(0, np.int64)
+        last, count = int(rows.max()), len(self._slot_of)
+        if last >= count:
+            added = np.full(2 * last + 64 - count, _UNKNOWN, np.int64)
+            self._slot_of = np.concatenate([self._slot_of, added])
+        found = self._slot_of[rows]
+        if (found == _UNKNOWN).any():
+            fresh, named = np.unique(rows[found == _UNKNOWN]), self.named
+            self._slot_of[fresh] = [named[name].slot for name in table.named(fresh)]
+            found = self._slot_of[rows]
+        return found
 
     def compiled(self) -> ForwardingTable:
         from palio.matching.table import ForwardingTable
@@ -114,3 +136,12 @@ class FilterBuckets:
         self._compiled.difference_update(remove)
         self._compiled.update(add)
         return add, remove
+
+
+def _distinct(ends: Any, found: Any) -> tuple[Any, Any]:
+    """Each slot once for each message, in the order in which they came."""
+    rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    pairs = rows * (int(found.max()) + 1) + found
+    _, first = np.unique(pairs, return_index=True)
+    first.sort()
+    return np.searchsorted(rows[first], np.arange(len(ends))), found[first]

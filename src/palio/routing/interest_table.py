@@ -10,14 +10,21 @@ A compiled table can remove whole rows only, hence the buckets (interest_buckets
 merged and compacted now and then, so that they do not become larger than the table. That takes long:
 `upkeep` gives such work to whoever has a thread for it; without `defers` it is done at once.
 
-An answer consists of slots (`matches.py`). The slot of a removed interface is not reused before
-`reclaim`, so an answer that is kept for a while never refers to another interface.
+An answer consists of slots (`Matches`). The slot of a removed interface is not reused before
+`reclaim`, so an answer that is kept for a while never refers to another interface. A batch has few
+different answers (`Grouped`), so Python does something for each answer, not for each message:
+
+    messages   0     1     2   3          Grouped: codes     1  2  1  1        which answer each gets
+    ends       0     1     3   4  5                answers   (x), (y), (x, y)  who gets it
+    found      y     x y   y   y
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -25,7 +32,6 @@ from palio.model.message import Message
 from palio.model.predicate import Filter
 from palio.routing.interest_buckets import Bucket, FilterBuckets, Interface
 from palio.routing.interest_slots import InterestSlots
-from palio.routing.matches import Matches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,8 +45,10 @@ PARSING = 20  # evaluations: as long as to read a message
 BATCH_MIN = 8  # messages: fewer are quicker one by one
 MANY = 64  # interfaces of a message: more are quicker as a column
 
-_UNKNOWN = -1
+_SHORT_MAX = 1 << 16
 _SHARE, _LEAST = 0.5, 4096  # changes above the base when a table is compacted: a share, at least
+
+T = TypeVar("T")
 
 
 class MessageRows(Protocol):
@@ -78,8 +86,6 @@ class InterestTable:
         self._buckets = FilterBuckets()
         self._defers = defers
         self._table: MaintainedTable | None = None
-        self._numbered: ForwardingTable | None = None  # the version that `_slot_of` is about
-        self._slot_of: Any = None  # by the row of the table; _UNKNOWN: not looked up yet
         self._evaluations = 0  # since the last change, while there is no table
         self._has_many = False  # interfaces: the message that was looked up last
 
@@ -145,10 +151,8 @@ class InterestTable:
             return self.evaluate(messages)
         table = self._current()
         ends, rows = table.match_json(messages.column())
-        found = self._slots_of(table, rows)
+        ends, found = self._buckets.slots_of(table, ends, rows)
         self._has_many = len(found) > MANY * count
-        if self._buckets.is_repeated(found):
-            ends, found = _distinct(ends, found)
         return Matches(ends, found, self._slots.kinds)
 
     def evaluate(self, messages: MessageRows) -> Matches:
@@ -189,27 +193,6 @@ class InterestTable:
         self._evaluations += messages * max(self._size, PARSING)
         return self._evaluations > EVALUATIONS_MAX
 
-    def _slots_of(self, table: ForwardingTable, rows: Any) -> Any:
-        """The slots of rows of the table. Rows change with every version, so each is looked up when a
-        message matches it."""
-        if not len(rows):
-            return rows
-        if table is not self._numbered:
-            self._numbered, self._slot_of = table, None
-        known = self._slot_of
-        last = int(rows.max())
-        if known is None or last >= len(known):
-            fresh = np.full(2 * last + 64, _UNKNOWN, np.int64)
-            if known is not None:
-                fresh[: len(known)] = known
-            known = self._slot_of = fresh
-        found = known[rows]
-        if (found == _UNKNOWN).any():
-            fresh, named = np.unique(rows[found == _UNKNOWN]), self._buckets.named
-            known[fresh] = [named[name].slot for name in table.named(fresh)]
-            found = known[rows]
-        return found
-
     # ---- the compiled table
 
     def settle(self) -> None:
@@ -238,10 +221,152 @@ class InterestTable:
         return self._table.table
 
 
-def _distinct(ends: Any, found: Any) -> tuple[Any, Any]:
-    """Each slot once for each message, in the order in which they came."""
-    rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-    pairs = rows * (int(found.max()) + 1) + found
-    _, first = np.unique(pairs, return_index=True)
-    first.sort()
-    return np.searchsorted(rows[first], np.arange(len(ends))), found[first]
+class Matches:
+    """The slots of the interfaces of message i are found[ends[i]:ends[i + 1]] (interest_table.py).
+
+    `kinds` has the kind of each slot, a bit; `present` those that occur in the answer.
+    """
+
+    __slots__ = ("ends", "found", "kinds", "present")
+
+    def __init__(self, ends: Any, found: Any, kinds: Any, present: int | None = None) -> None:
+        self.ends = ends
+        self.found = found
+        self.kinds = kinds
+        self.present = int(np.bitwise_or.reduce(kinds[found])) if present is None else present
+
+    @classmethod
+    def of_one(cls, slots: list[int], kinds: Any) -> Matches:
+        """The answer for one message."""
+        present = reduce(or_, map(kinds.item, slots), 0) if len(slots) < 64 else None
+        return cls(np.array((0, len(slots))), np.array(slots, np.int64), kinds, present)
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def slots(self, row: int) -> list[int]:
+        """The slots of one message."""
+        own: list[int] = self.part(row).tolist()
+        return own
+
+    def part(self, row: int) -> Any:
+        """The slots of one message, as an array."""
+        return self.found[self.ends[row] : self.ends[row + 1]]
+
+    def rows_with(self, slot: int) -> list[int]:
+        """The messages that match one interface."""
+        places = np.flatnonzero(self.found == slot)
+        rows: list[int] = (np.searchsorted(self.ends, places, "right") - 1).tolist()
+        return rows
+
+    def has(self, wanted: int) -> bool:
+        """Does any message match an interface of these kinds?"""
+        return self.present & wanted != 0
+
+    def of(self, wanted: int) -> Matches:
+        """Only the interfaces of these kinds."""
+        if not self.present & ~wanted:
+            return self
+        if len(self.ends) == 2:
+            own = [slot for slot in self.found.tolist() if self.kinds.item(slot) & wanted]
+            return Matches.of_one(own, self.kinds)
+        keep = (self.kinds[self.found] & wanted) != 0
+        before = np.zeros(len(keep) + 1, np.int64)
+        np.cumsum(keep, out=before[1:])
+        return Matches(before[self.ends], self.found[keep], self.kinds)
+
+    def pick(self, rows: Sequence[int]) -> Matches:
+        """Only some messages."""
+        if len(rows) == len(self) and list(rows) == list(range(len(rows))):
+            return self
+        chosen = np.array(rows, np.int64)
+        begin, end = self.ends[:-1][chosen], self.ends[1:][chosen]
+        ends = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(end - begin, out=ends[1:])
+        parts = [self.found[a:b] for a, b in zip(begin.tolist(), end.tolist(), strict=True)]
+        found = np.concatenate(parts) if parts else self.found[:0]
+        return Matches(ends, found, self.kinds)
+
+    def slice(self, begin: int, end: int) -> Matches:
+        """The messages from one row to another."""
+        if begin == 0 and end >= len(self):
+            return self
+        first, last = self.ends[begin], self.ends[end]
+        return Matches(self.ends[begin : end + 1] - first, self.found[first:last], self.kinds)
+
+    def grouped(self, meaning: Callable[[int], T]) -> Grouped[T]:
+        """The answer of each message, by what a slot means."""
+        ends, found = self.ends, self.found
+        if len(ends) == 2:
+            return Grouped([tuple(map(meaning, found.tolist()))], np.zeros(1, np.int64))
+        counts = np.diff(ends)
+        codes = np.zeros(len(counts), np.int64)
+        if not len(found):
+            return Grouped([()], codes)
+        seen = np.zeros(int(found.max()) + 1, np.bool_)
+        seen[found] = True
+        slots = np.flatnonzero(seen)
+        code_of = np.zeros(len(seen), np.int64)
+        code_of[slots] = np.arange(1, len(slots) + 1)
+        alone = [meaning(slot) for slot in slots.tolist()]
+        answers: list[tuple[T, ...]] = [(), *[(one,) for one in alone]]
+        is_one = counts == 1
+        codes[is_one] = code_of[found[ends[:-1][is_one]]]
+        sets: dict[tuple[int, ...], int] = {}
+        for row in np.flatnonzero(counts > 1).tolist():
+            own = tuple(code_of[found[ends[row] : ends[row + 1]]].tolist())
+            code = sets.get(own)
+            if code is None:
+                code = sets[own] = len(answers)
+                answers.append(tuple([alone[i - 1] for i in own]))
+            codes[row] = code
+        return Grouped(answers, codes)
+
+
+class Grouped(Generic[T]):
+    """What each message of a batch matches.
+
+    >>> grouped = Grouped.of([("x",), (), ("x",)])
+    >>> list(grouped), grouped.parts()
+    ([('x',), (), ('x',)], [(('x',), [0, 2]), ((), [1])])
+    """
+
+    __slots__ = ("answers", "codes")
+
+    def __init__(self, answers: Sequence[tuple[T, ...]], codes: Any) -> None:
+        self.answers = answers
+        self.codes = codes
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[T, ...]]) -> Grouped[T]:
+        """The same as Python values: the answer of each message."""
+        answers: dict[tuple[T, ...], int] = {}
+        codes = [answers.setdefault(one, len(answers)) for one in found]
+        return cls(list(answers), np.array(codes, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __iter__(self) -> Iterator[tuple[T, ...]]:
+        return iter([self.answers[code] for code in self.codes.tolist()])
+
+    def pick(self, rows: Sequence[int]) -> Grouped[T]:
+        """Only some messages."""
+        return Grouped(self.answers, self.codes[np.array(rows, np.int64)])
+
+    def parts(self) -> list[tuple[tuple[T, ...], list[int]]]:
+        """The answers that occur, and the rows of the messages that get each."""
+        if len(self.codes) == 1:
+            return [(self.answers[self.codes[0]], [0])]
+        codes = self.codes
+        if len(self.answers) <= _SHORT_MAX:
+            codes = codes.astype(np.uint16)  # which numpy sorts by radix
+        order = np.argsort(codes, kind="stable")
+        ordered = codes[order]
+        begins = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist()]
+        rows = order.tolist()
+        ends = [*begins[1:], len(rows)]
+        return [
+            (self.answers[code], rows[begin:end])
+            for code, begin, end in zip(ordered[begins].tolist(), begins, ends, strict=True)
+        ]

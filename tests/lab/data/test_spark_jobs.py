@@ -9,7 +9,7 @@ import pytest
 from palio.errors import InvalidValue
 from palio.lab.data import workloads
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark-jobs")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture

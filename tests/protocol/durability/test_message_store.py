@@ -17,7 +17,7 @@ from palio.protocol.interfaces import DurableSubscription
 from palio.protocol.wire.batch import Entry, MessageBatch
 from palio.protocol.wire.control import CarryAck, Durable
 from palio.protocol.wire.headers import CarryHeader, CarryTarget
-from palio.routing.matches import Grouped
+from palio.routing.interest_table import Grouped
 
 from .memory_store import MemoryStore
 

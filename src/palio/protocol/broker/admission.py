@@ -32,8 +32,7 @@ from palio.protocol.wire.batch import KERNEL_MIN, MessageBatch
 from palio.protocol.wire.codes import CloseCode
 from palio.protocol.wire.control import Rejected
 from palio.protocol.wire.parts import cut
-from palio.routing.interest_table import InterestTable
-from palio.routing.matches import Matches
+from palio.routing.interest_table import InterestTable, Matches
 
 UNREADABLE_MAX = 100
 """Unreadable messages of one publisher, or neighbour, that are read in one batch."""

@@ -43,8 +43,7 @@ from palio.protocol.wire.batch import MessageBatch
 from palio.protocol.wire.control import CloseCode
 from palio.protocol.wire.encode import forward_frames
 from palio.protocol.wire.frames import BrokenFrame
-from palio.routing.interest_table import InterestTable
-from palio.routing.matches import Matches
+from palio.routing.interest_table import InterestTable, Matches
 
 JOINED_MAX = 64
 """Batches with fewer messages are joined before the lookup."""

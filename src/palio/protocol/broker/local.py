@@ -29,8 +29,7 @@ from palio.protocol.interfaces import LocalInterface
 from palio.protocol.wire import layout
 from palio.protocol.wire.batch import KERNEL_MIN, Entry, MessageBatch
 from palio.protocol.wire.encode import SHARED_BYTES_MIN, deliver, deliver_pieces
-from palio.routing.interest_table import InterestTable
-from palio.routing.matches import Matches
+from palio.routing.interest_table import InterestTable, Matches
 
 IDS_MAX = 1024
 """The most subscriptions that one DELIVER frame is for, so that its header stays small."""

@@ -31,7 +31,7 @@ from palio.protocol.durability.subscriptions import SubscriptionIndex
 from palio.protocol.interfaces import DurableSubscription
 from palio.protocol.wire.batch import Entry, MessageBatch
 from palio.protocol.wire.headers import CarryHeader, CarryTarget
-from palio.routing.matches import Grouped
+from palio.routing.interest_table import Grouped
 
 _RECIPIENTS_MAX = 10_000
 LABELS_BYTES_MAX = 16 << 10

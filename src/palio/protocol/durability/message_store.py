@@ -46,7 +46,7 @@ from palio.protocol.wire.batch import MessageBatch
 from palio.protocol.wire.codes import EndCode
 from palio.protocol.wire.control import CarryAck, Durable
 from palio.protocol.wire.headers import CarryHeader, CarryTarget
-from palio.routing.matches import Grouped
+from palio.routing.interest_table import Grouped
 
 CLOCK_SLACK_US: Final = 1_000_000
 """More than a link state takes to be flooded."""
