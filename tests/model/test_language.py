@@ -88,7 +88,7 @@ def test_normal_form(text: str, normal: str) -> None:
         ("a = CAST('NaN' AS DOUBLE)", 9, "NaN"),
         ("a = 1; DROP TABLE t", 5, "no meaning"),
         ("a IN (SELECT 1)", 0, "cannot stand"),
-        ("a + 1 = 2", 0, "cannot stand"),
+        ("a + 1 = 2", 0, "only literals can be computed"),
         ("f(a) = 2", 0, "the function f is not supported"),
         ("a RLIKE 'x'", 0, "cannot stand"),
         ("2a = 3", 0, "backticks"),
@@ -243,8 +243,8 @@ def test_calls_that_once_raised_other_errors(text: str) -> None:
 
 
 def test_an_unknown_function_is_named() -> None:
-    with pytest.raises(ParseError, match="the function lower is not supported") as failure:
-        parse("x = 1 AND lower(name) = 'ann'")
+    with pytest.raises(ParseError, match="the function soundex is not supported") as failure:
+        parse("x = 1 AND soundex(name) = 'ann'")
     assert failure.value.position == 10
 
 

@@ -63,6 +63,8 @@ def parse(
         raise LimitExceeded(
             f"the predicate has {len(text):,} characters, the limit is {TEXT_MAX:,}"
         )
+    if text.endswith((";", "; ", ";\n")):
+        text = text.rstrip()[:-1]
     shape, literals = lift(text)
     template = _kept.get(shape)
     if template is None or len(template.filters) > limit:
@@ -82,7 +84,8 @@ def _template(text: str, shape: str, literals: list[Literal], limit: int) -> Tem
     from sqlglot.errors import SqlglotError
 
     from palio.model.dnf import Explosion
-    from palio.model.sql import Unsupported, template
+    from palio.model.sql import template
+    from palio.model.sql_nodes import Unsupported
 
     if not text.strip():
         raise ParseError("the predicate is empty; TRUE selects every message")
@@ -107,10 +110,20 @@ def _template(text: str, shape: str, literals: list[Literal], limit: int) -> Tem
 
 
 _MARK = re.compile(
-    r"`(?:[^`]|``)+`|'[0-9]+'|\b[^\W\d]\w*+\s*+\(|[^\w\s.,=<>!+*/%-]|\b(?:\w++\s*+<\s*+){4}"
+    r"`(?:[^`]|``)+`|'[0-9]+'|\b[^\W\d]\w*+\s*+\(|\|\||[^\w\s.,=<>!+*/%-]|\b(?:\w++\s*+<\s*+){4}"
 )
-_OPERATORS = ("AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "ESCAPE")
-_FUNCTIONS = ("CAST", "TYPEOF", "STARTSWITH", "ENDSWITH", "CONTAINS")
+_OPERATORS = (
+    "AND OR XOR NOT IN IS LIKE ANY ALL SOME BETWEEN ESCAPE DIV CASE WHEN THEN ELSE FROM"
+).split()
+_FUNCTIONS = (
+    "CAST TRY_CAST TYPEOF STARTSWITH ENDSWITH CONTAINS "
+    "ABS ROUND FLOOR CEIL CEILING MOD POW POWER SQRT SIGN SIGNUM NEGATIVE LEAST GREATEST "
+    "COALESCE NVL NVL2 IFNULL NULLIF IF ISNULL ISNOTNULL "
+    "LOWER LCASE UPPER UCASE TRIM LTRIM RTRIM BTRIM LENGTH LEN CHAR_LENGTH CHARACTER_LENGTH SUBSTRING "
+    "SUBSTR LEFT RIGHT CONCAT REPLACE SPLIT_PART LOCATE INSTR POSITION "
+    "YEAR QUARTER MONTH DAY DAYOFMONTH HOUR MINUTE SECOND DAYOFWEEK WEEKDAY DAYOFYEAR WEEKOFYEAR "
+    "TO_DATE DATEDIFF DATE_DIFF DATE_TRUNC"
+).split()
 _BEFORE_PARENTHESIS = frozenset([*_OPERATORS, *_FUNCTIONS])
 """The parser knows hundreds of other functions, and takes for ever when some of them are nested."""
 
@@ -119,7 +132,7 @@ def _check_shape(text: str, shape: str) -> None:
     """Refuse what would mislead the parser: unknown functions, strange characters, open quotes, deep
     nesting."""
 
-    from palio.model.sql import SUPPORTED
+    from palio.model.sql_nodes import SUPPORTED
 
     def fail(reason: str, at: int) -> NoReturn:
         raise ParseError(reason, text, origin(text, at))
@@ -140,7 +153,7 @@ def _check_shape(text: str, shape: str) -> None:
             opened.pop()
         elif mark in "'\"`":
             fail(f"this {mark} is not closed", at)
-        elif mark[0] not in "'`":
+        elif mark[0] not in "'`" and mark != "||":
             fail("this cannot be read" if len(mark) > 1 else f"{mark} has no meaning here", at)
     if opened:
         fail("this parenthesis is not closed", opened[-1])
@@ -161,6 +174,8 @@ def _syntax_error(text: str, shape: str, error: Exception) -> ParseError:
         return ParseError("the expression ends too early", text, len(text.rstrip()))
     if lacking := _LACKS.match(reason):
         reason = f"{_SHOWN.get(lacking[1], lacking[1].upper())} lacks an operand"
+    elif reason.startswith("The number of provided arguments"):
+        reason = "the function has too many arguments"
     elif not reason or reason.startswith("Invalid expression"):
         reason = "this cannot be read"
     return ParseError(reason, text, origin(text, max(0, offset)))

@@ -6,7 +6,8 @@ small numbered ones in their place, so that each shape is parsed once:
     dest = 'MXP' AND price < 500          dest = '0' AND price < 1       ["'MXP'", "500"]
     id IN (3, -5, 8) OR id > 10           id IN (0) OR id > 1            [["3", "-5", "8"], "10"]
 
-A list of literals becomes one slot, so a set of a million values costs one token of the parser.
+A list of literals behind IN becomes one slot, so a set of a million values costs one token of the
+parser.
 Strings are escaped as in Spark SQL.
 """
 
@@ -66,22 +67,53 @@ def lift(text: str) -> tuple[str, list[Literal]]:
     parts = _split(text)
     pieces = [parts[0]]
     literals: list[Literal] = []
-    after_literal = False
+    listing = _Listing()
     for token, gap in zip(parts[1::2], parts[2::2], strict=True):
         first = token[0]
         if first in _NOT_LITERAL:
+            listing.skip(pieces[-1])
             pieces.append(token if first == "`" else " ")
-            after_literal = False
-        elif after_literal and (sign := _separator(pieces[-1])) is not None:
-            pieces.pop()
-            _extend(literals, sign + token)
+        elif listing.continues(pieces[-1], gap):
+            _extend(literals, (_separator(pieces.pop()) or "") + token)
         else:
             slot = len(literals)
             pieces.append(str(slot) if first in _DIGITS else f"'{slot}'")
             literals.append(token)
-            after_literal = True
         pieces.append(gap)
     return "".join(pieces), literals
+
+
+_OPENS_LIST = re.compile(r"\b[iI][nN]\s*+\((?:\s*+[nN][uU][lL][lL]\s*+,)*+\s*+-?\s*+\Z")
+
+
+class _Listing:
+    """Where in a text the list of an IN is, as its literals come by."""
+
+    __slots__ = ("_is_open", "_was_member")
+
+    def __init__(self) -> None:
+        self._is_open = self._was_member = False
+
+    def continues(self, before: str, behind: str) -> bool:
+        """Whether a literal between these two gaps is a member of a list, and so was the last one."""
+        is_next = self._was_member and _separator(before) is not None
+        if not is_next:
+            is_inside = self._is_open and "(" not in before and ")" not in before
+            is_first = _OPENS_LIST.search(before) is not None
+            self._is_open = is_inside or is_first
+        is_member = (is_next or is_first or (is_inside and _separator(before) is not None)) and (
+            behind[:1] in _ENDS_MEMBER or behind.lstrip()[:1] in _ENDS_MEMBER
+        )
+        self._was_member, was_member = is_member, self._was_member
+        return is_member and was_member and is_next
+
+    def skip(self, before: str) -> None:
+        """A quoted name or a comment."""
+        self._is_open = self._is_open and "(" not in before and ")" not in before
+        self._was_member = False
+
+
+_ENDS_MEMBER = frozenset(",)")
 
 
 def _separator(gap: str) -> str | None:
@@ -121,21 +153,20 @@ def _walk(text: str) -> Iterator[tuple[int, int, int, int | None]]:
     """Each piece of the text: its place in the shape, its place in the text, length, slot."""
     here = there = 0
     slots = -1
-    after_literal = False
+    listing = _Listing()
     parts = _split(text)
     for i, part in enumerate(parts):
         shown, slot = len(part), None
         if i % 2 and part[0] in _NOT_LITERAL:
+            listing.skip(parts[i - 1])
             shown = len(part) if part[0] == "`" else 1
-            after_literal = False
         elif i % 2:
-            if after_literal and _separator(parts[i - 1]) is not None:
+            if listing.continues(parts[i - 1], parts[i + 1]):
                 here -= len(parts[i - 1])
                 shown = 0
             else:
                 slots += 1
                 slot, shown = slots, len(str(slots)) + 2 * (part[0] not in _DIGITS)
-            after_literal = True
         yield here, there, len(part), slot
         here += shown
         there += len(part)

@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from palio.errors import InvalidPredicate, InvalidValue, PalioError
+from palio.model.expressions.evaluation import value as evaluate
+from palio.model.expressions.reading import Slotted, filled, first_slot
 from palio.model.like import like_operand
 from palio.model.literals import BadLiteral, Literal, read, read_double, read_integer
 from palio.model.operands import constraint_value, in_operand
@@ -23,7 +25,7 @@ from palio.model.predicate import Constraint, Filter, Predicate, trusted_constra
 from palio.model.values import Type, Value, parse_instant, type_of
 
 Literals: TypeAlias = list[Literal]
-Constraints: TypeAlias = Constraint | tuple[Constraint, ...]  # one, or a conjunction
+Constraints: TypeAlias = Constraint | tuple[Constraint, ...] | None  # one, a conjunction, or FALSE
 Leaf: TypeAlias = Callable[[Literals], Constraints]
 
 
@@ -32,13 +34,16 @@ class Template:
     """A parsed shape. It is `reusable` unless its normal form depends on its literals."""
 
     leaves: tuple[Leaf, ...]
-    filters: tuple[Callable[[list[Constraints]], tuple[Constraint, ...]], ...]
+    filters: tuple[Callable[[list[Constraints]], Any], ...]
     reusable: bool
 
     def fill(self, literals: Literals) -> Predicate:
         """The predicate of this shape with these literals."""
         made = [leaf(literals) for leaf in self.leaves]
-        return Predicate(tuple([Filter(pick(made)) for pick in self.filters]))
+        filters = [pick(made) for pick in self.filters]
+        if None in made:  # such a leaf compares with NULL
+            filters = [own for own in filters if None not in own]
+        return Predicate(tuple([Filter(own) for own in filters]))
 
 
 def picker(leaves: tuple[int, ...], plain: bool) -> Any:
@@ -49,7 +54,7 @@ def picker(leaves: tuple[int, ...], plain: bool) -> Any:
     if plain and len(leaves) > 1:
         return itemgetter(*leaves)
 
-    def pick(made: list[Constraints]) -> tuple[Constraint, ...]:
+    def pick(made: list[Constraints]) -> tuple[Constraint | None, ...]:
         parts = [made[leaf] for leaf in leaves]
         return tuple(c for part in parts for c in (part if isinstance(part, tuple) else (part,)))
 
@@ -61,7 +66,7 @@ class OperandReader:
     """How to read one value from the literals; slot -1: it needs none."""
 
     slot: int
-    read: Callable[[Literals], Value]
+    read: Callable[[Literals], Value | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ class MembersReader:
     """How to read the members of a list."""
 
     slot: int
-    read: Callable[[Literals], list[Value]]
+    read: Callable[[Literals], Sequence[Value | None]]
 
 
 def fixed(value: Value) -> OperandReader:
@@ -88,6 +93,22 @@ def literal(slot: int, negative: bool) -> OperandReader:
         except InvalidValue as error:
             raise _bad_literal(slot, error) from None
         raise BadLiteral("a list stands only behind IN", slot)
+
+    return OperandReader(slot, value)
+
+
+def constant(expression: Slotted) -> OperandReader:
+    """What literals alone compute."""
+    slot = first_slot(expression)
+
+    def value(literals: Literals) -> Value | None:
+        def failed(reason: str) -> NoReturn:
+            raise BadLiteral(reason, slot)
+
+        try:
+            return evaluate(filled(expression, literals), {}, failed)
+        except InvalidValue as error:
+            raise _bad_literal(slot, error) from None
 
     return OperandReader(slot, value)
 
@@ -154,8 +175,10 @@ def constraint_leaf(name: str, op: Op, operand: OperandReader) -> Leaf:
     read_value, slot = operand.read, operand.slot
     ordered, textual = op in ORDER_OPS, op in STRING_OPS
 
-    def leaf(literals: Literals) -> Constraint:
+    def leaf(literals: Literals) -> Constraint | None:
         value = read_value(literals)
+        if value is None:
+            return None
         type = type_of(value)
         if textual and type is not Type.STRING:
             raise BadLiteral(f"{op} takes a string", slot)
@@ -175,7 +198,10 @@ def set_leaf(name: str, lists: Sequence[MembersReader], negated: bool) -> Leaf:
     """IN, or NOT IN as a conjunction of !=."""
 
     def leaf(literals: Literals) -> Constraints:
-        values = [value for part in lists for value in part.read(literals)]
+        given = [value for part in lists for value in part.read(literals)]
+        values = [value for value in given if value is not None]
+        if not values or (negated and len(values) < len(given)):
+            return None
         try:
             op, operand, type = in_operand(name, [constraint_value(name, v) for v in values])
         except InvalidPredicate as error:
@@ -193,9 +219,12 @@ def set_leaf(name: str, lists: Sequence[MembersReader], negated: bool) -> Leaf:
 def like_leaf(name: str, pattern: OperandReader, escape: OperandReader, negated: bool) -> Leaf:
     """LIKE: the operator follows from where the pattern has its %."""
 
-    def leaf(literals: Literals) -> Constraint:
+    def leaf(literals: Literals) -> Constraint | None:
         try:
-            op, text = like_operand(pattern.read(literals), escape.read(literals))
+            wanted = pattern.read(literals)
+            if wanted is None:
+                return None
+            op, text = like_operand(wanted, escape.read(literals))
         except InvalidPredicate as error:
             raise _bad_literal(pattern.slot, error) from None
         return trusted_constraint(name, OPPOSITE[op] if negated else op, text, Type.STRING)

@@ -1,0 +1,1 @@
+"""Expressions: what is computed from the attributes of a message, or from literals alone."""

@@ -1,0 +1,84 @@
+"""Decimals: literals such as 0.1, and what is computed from them and integers, exactly.
+
+As in Spark SQL a decimal has a precision and a scale, results have those that the operands imply, and
+there are at most 38 digits. With a double it becomes a double; so does a result that is compared.
+
+    0.1 + 0.2   ->  0.3                    1.0 / 3  ->  0.333333
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+
+from palio.model.expressions.errors import ExpressionError
+
+DIGITS_MAX = 38
+_SCALE_LEAST = 6
+_LONG_DIGITS = 20
+"""Of an integer attribute; a literal has as many as it is written with."""
+_EXACT = Context(prec=120)
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """A decimal of a type: `precision` digits, `scale` of them behind the point."""
+
+    value: Decimal
+    precision: int
+    scale: int
+
+    @classmethod
+    def of_text(cls, text: str) -> Exact:
+        """A literal: it has the digits that are written."""
+        value = Decimal(text)
+        scale = max(0, -int(value.as_tuple().exponent))
+        digits = len(str(abs(int(value.scaleb(scale, _EXACT)))).lstrip("0"))
+        return cls._typed(value, max(digits, scale, 1), scale)
+
+    @classmethod
+    def of_int(cls, value: int, *, is_literal: bool = False) -> Exact:
+        return cls(Decimal(value), len(str(abs(value))) if is_literal else _LONG_DIGITS, 0)
+
+    @classmethod
+    def _typed(cls, value: Decimal, precision: int, scale: int) -> Exact:
+        """Rounded to its type, which is first limited to 38 digits, six of them behind the point."""
+        if precision > DIGITS_MAX:
+            whole = precision - scale
+            scale = max(DIGITS_MAX - whole, min(scale, _SCALE_LEAST))
+            precision = DIGITS_MAX
+        try:
+            rounded = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
+        except InvalidOperation:
+            raise ExpressionError(f"{value} has more than {DIGITS_MAX} digits") from None
+        if len(rounded.as_tuple().digits) > precision and rounded:
+            raise ExpressionError(f"{value} has more than {precision} digits")
+        return cls(rounded, precision, scale)
+
+    def add(self, other: Exact) -> Exact:
+        return self._typed(_EXACT.add(self.value, other.value), *self._sum_type(other))
+
+    def subtract(self, other: Exact) -> Exact:
+        return self._typed(_EXACT.subtract(self.value, other.value), *self._sum_type(other))
+
+    def multiply(self, other: Exact) -> Exact:
+        precision, scale = self.precision + other.precision + 1, self.scale + other.scale
+        return self._typed(_EXACT.multiply(self.value, other.value), precision, scale)
+
+    def divide(self, other: Exact) -> Exact:
+        scale = max(_SCALE_LEAST, self.scale + other.precision + 1)
+        precision = self.precision - self.scale + other.scale + scale
+        return self._typed(_EXACT.divide(self.value, other.value), precision, scale)
+
+    def mod(self, other: Exact) -> Exact:
+        scale = max(self.scale, other.scale)
+        whole = min(self.precision - self.scale, other.precision - other.scale)
+        return self._typed(_EXACT.remainder(self.value, other.value), whole + scale, scale)
+
+    def _sum_type(self, other: Exact) -> tuple[int, int]:
+        scale = max(self.scale, other.scale)
+        whole = max(self.precision - self.scale, other.precision - other.scale)
+        return whole + scale + 1, scale
+
+    def __float__(self) -> float:
+        return float(self.value)

@@ -1,0 +1,7 @@
+"""What an expression cannot compute: its value is then NULL, and the error is counted."""
+
+from __future__ import annotations
+
+
+class ExpressionError(Exception):
+    """Division by zero, an overflow, a bad cast, or a value of a type that the function does not take."""
