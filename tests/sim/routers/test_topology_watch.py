@@ -18,7 +18,7 @@ from palio.sim.routers.reductions import REDUCTIONS
 from palio.sim.routers.simulation import RouterTotals, run
 from palio.sim.routers.topology_watch import TopologyWatch
 
-SEEDS = 4
+SEEDS = 2
 RING = "graph\nlinks 1-2 2-3 3-4 1-4\nclients a@1 b@3\n"
 
 

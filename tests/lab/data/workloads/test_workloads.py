@@ -336,6 +336,7 @@ def test_bad_names_are_refused() -> None:
         tr2006(10, names=0)
 
 
+@pytest.mark.slow
 def test_five_million_constraints(record_property: Callable[[str, object], None]) -> None:
     """A table of the 2003 paper's largest size; the time is recorded, not judged."""
     started = time.perf_counter()
