@@ -49,6 +49,36 @@ def test_table_3_advertisements(notification: str, covered: bool) -> None:
     assert advertisement.matches(notation.parse_message(notification)) is covered
 
 
+OPERATORS = [
+    ("string s = abc", "abc", "abd"),
+    ("string s != abc", "abd", "abc"),
+    ("string s < abc", "abb", "abc"),
+    ("string s > abc", "abca", "abc"),
+    ("string s * bc", "abcd", "acb"),
+    ("string s >* bc", "bcd", "abc"),
+    ("string s *< bc", "abc", "bcd"),
+    ("integer n != 3", "4", "3"),
+    ("integer n >= 3", "3", "2"),
+    ("float x <= 1.5", "1.5", "1.6"),
+    ("boolean b = true", "true", "false"),
+    ("time t > 02:40:03", "02:40:04", "02:40:03"),
+]
+
+
+@pytest.mark.parametrize(("constraint", "yes", "no"), OPERATORS)
+def test_operators(constraint: str, yes: str, no: str) -> None:
+    """Section 3.1: equality and order for each type; substring, prefix and suffix for strings; and any,
+    which matches every value. An attribute of another name never matches."""
+    filter = notation.parse_filter(constraint)
+    type, name, *_ = constraint.split()
+    assert filter.matches(notation.parse_message(f"{type} {name} = {yes}"))
+    assert not filter.matches(notation.parse_message(f"{type} {name} = {no}"))
+    assert not filter.matches(notation.parse_message(f"{type} other = {yes}"))
+    for value in (yes, no):
+        message = notation.parse_message(f"{type} {name} = {value}")
+        assert notation.parse_filter(f"{type} {name} any").matches(message)
+
+
 def test_figure_1_filter() -> None:
     """Section 3.1, figure 1: price decreases of DIS on NYSE."""
     filter = notation.parse_filter(

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import force_setattr
 
 from palio import Advertisement, Constraint, Filter, Message, covers
+from palio.errors import InvalidPredicate, InvalidValue
+from palio.matching.counting.trees import NameTree
 from palio.model import boxes, covering
 from palio.model.covering import intersects
 from palio.model.predicate import Predicate
 from palio.routing import cells
 from palio.routing.poset import SUBSCRIPTIONS, Poset
+from palio.routing.schemes.memory import filter_bits
 
 
 class Count:
@@ -141,6 +145,44 @@ def test_comparing_two_constraints_is_a_predicate_on_two_constants(wide: str, na
     with counted((boxes, "is_subset")) as compared:
         assert covers(wide, narrow) is (k2 >= k1)
     assert compared.calls == 1
+
+
+# ---- footnote 2: comparisons take O(1), but for strings
+
+INSTANTS = [datetime(year, 1, 1, tzinfo=UTC) for year in (1, 1970, 9999)]
+VALUES: list[list[bool | int | float | datetime]] = [
+    [False, True],
+    [0, 1, -(2**63), 2**63 - 1],
+    [0.0, 5e-324, -1.7e308, float("inf")],
+    [*INSTANTS],
+]
+
+
+@pytest.mark.parametrize("values", VALUES, ids=["bool", "int", "float", "time"])
+def test_footnote_2_values_have_a_fixed_size(values: list[bool | int | float | datetime]) -> None:
+    """3.7, footnote 2: O(1) for all types but strings: whatever its value, an operand takes as many bits."""
+    assert len({filter_bits(Filter((Constraint("x", "=", value),))) for value in values}) == 1
+
+
+def test_footnote_2_larger_integers_are_refused() -> None:
+    """3.7, footnote 2: they would take longer to compare."""
+    with pytest.raises(InvalidPredicate, match="64 bits"):
+        Constraint("x", "=", 2**63)
+    with pytest.raises(InvalidValue, match="64 bits"):
+        Message({"x": -(2**63) - 1})
+
+
+@pytest.mark.parametrize("length", [1, 10, 1_000])
+def test_footnote_2_strings_are_compared_character_by_character(length: int) -> None:
+    """3.7, footnote 2: the string type is the exception. To tell two strings that differ at the end, a
+    search tree looks at every character; one that differs at the beginning is told at once."""
+    tree = NameTree(["a" * length + "b"])
+    assert tree.numbers(["a" * length + "c"]) == {}
+    assert length < tree.nodes_visited <= length + 2
+    before = tree.nodes_visited
+    assert tree.numbers(["c" * length]) == {}
+    assert tree.nodes_visited - before <= 2
+    assert filter_bits(Filter((Constraint("x", "=", "a" * length),))) == 8 + 7 + 8 * length
 
 
 # ---- R: the routing table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.routing.network import check_forwards
 
-from palio import Advertisement, Filter
+from palio import Advertisement, Filter, Message
 from palio.model import notation
 from palio.routing import (
     Advertise,
@@ -256,6 +256,27 @@ def test_messages_follow_the_map() -> None:
     assert router.step(Received("4", packet)) == [Send("2", packet), Send("a", packet)]
     assert router.destinations({"airline": "UA"}, "4") == ["2"]
     assert router.destinations({"airline": "AZ"}, "4") == []
+
+
+def test_who_unsubscribes_is_no_addressee() -> None:
+    """2.1: while it subscribes, the subscriber is an implicit addressee; afterwards it is not."""
+    router = server_1()
+    for peer in ("2", "a"):
+        subscribe(router, peer, UA)
+    assert router.destinations({"airline": "UA"}) == ["2", "a"]
+    unsubscribe(router, "a", UA)
+    assert router.destinations({"airline": "UA"}) == ["2"]
+
+
+def test_publishers_do_not_see_subscribers_come_and_go() -> None:
+    """2: that subscribers are dynamic is transparent to publishers: they are sent nothing."""
+    router = server_1()
+    router.step(Joined("publisher"))
+    router.step(Received("publisher", Advertise(FLIGHTS)))
+    sends = [send for peer in "2a" for send in subscribe(router, peer, ANY_AIRLINE)]
+    sends += router.step(Received("publisher", Publish(Message({"airline": "UA"}), "p", 1)))
+    sends += unsubscribe(router, "2", ANY_AIRLINE) + router.step(Left("a"))
+    assert {send.peer for send in sends} == {"2", "3", "4", "a"}
 
 
 def test_content_based_subnets() -> None:

@@ -5,8 +5,12 @@ packets."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from random import Random
+from typing import TypeVar
 
-from palio import Advertisement, Constraint, Filter, Message, parse
+import pytest
+
+from palio import Advertisement, Constraint, Filter, Message, covers, parse
 from palio.routing import (
     Advertise,
     Joined,
@@ -19,6 +23,9 @@ from palio.routing import (
     Subscribe,
     Unadvertise,
 )
+from palio.routing.poset import ADVERTISEMENTS, SUBSCRIPTIONS, Order, Poset
+
+T = TypeVar("T", Filter, Advertisement)
 
 
 def one(text: str) -> Filter:
@@ -84,6 +91,71 @@ def test_without_a_common_address_nothing_is_combined() -> None:
     router = server("2", "3")
     subscribed(router, "2", HOSTS)
     assert len(router.subscriptions) == len(HOSTS)
+
+
+# ---- 3.4, figure 2: the arrows of the poset
+
+FIGURE_2 = [
+    *(
+        one(text)
+        for text in ("airline IS NOT NULL", "price < 500", "price < 400", "dest LIKE 'A%'")
+    ),
+    *(one(f"airline = 'UA' AND {text}") for text in ("price < 500", "price < 100", "dest = 'ARN'")),
+    *(one(f"airline = 'UA' AND dest = 'ARN' AND price < {price}") for price in (50, 200, 450)),
+    *(one(text) for text in ("airline = 'UA'", "airline = 'AZ'", "dest = 'ARN'")),
+]
+"""The drawing is lost: simple subscriptions as in figures 3 to 5, several with two predecessors."""
+AS_ADVERTISEMENTS = [Advertisement(item.constraints) for item in FIGURE_2]
+
+
+def drawn(order: Order[T], items: list[T], seed: int) -> Poset[T]:
+    """A poset of the items, in some order of insertion; a third of them was removed and came back."""
+    random = Random(seed)
+    poset = Poset(order)
+    for item in random.sample(items, len(items)):
+        assert poset.insert(item) == item
+    for item in random.sample(items, len(items) // 3):
+        poset.remove(item)
+        poset.insert(item)
+    return poset
+
+
+def check_arrows(poset: Poset[T], items: list[T]) -> None:
+    """The definitions of 3.4, over all triples."""
+    above = {(f, g) for f in items for g in items if f != g and covers(f, g)}
+    immediate = {
+        (f, g) for f, g in above if not any((f, x) in above and (x, g) in above for x in items)
+    }
+    assert immediate < above, "some relations follow from others"
+    assert {(f, g) for f in items for g in poset.successors(f)} == immediate
+    assert {(f, g) for g in items for f in poset.predecessors(g)} == immediate
+    assert poset.roots() == set(items) - {g for _, g in immediate}
+    reached = {(f, g) for f in items for g in _below(poset, f)}
+    assert reached == above, "transitivity gives the rest"
+
+
+def _below(poset: Poset[T], item: T) -> set[T]:
+    found = set(poset.successors(item))
+    return found.union(*(_below(poset, lower) for lower in found))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_figure_2_arrows_are_the_immediate_relation(seed: int) -> None:
+    """3.4: g is an immediate successor of f, and f an immediate predecessor of g, iff f covers g and no
+    other filter x is between them; roots have no predecessors. In P_S and in P_A, each by its relation."""
+    check_arrows(drawn(SUBSCRIPTIONS, FIGURE_2, seed), FIGURE_2)
+    check_arrows(drawn(ADVERTISEMENTS, AS_ADVERTISEMENTS, seed), AS_ADVERTISEMENTS)
+
+
+def test_figure_2_a_poset_has_several_roots_and_shared_successors() -> None:
+    """3.4: a partial order, no tree: some subscriptions have two immediate predecessors."""
+    poset = drawn(SUBSCRIPTIONS, FIGURE_2, 0)
+    roots = {one(text) for text in ("airline IS NOT NULL", "price < 500", "dest LIKE 'A%'")}
+    assert poset.roots() == roots
+    assert poset.predecessors(one("airline = 'UA' AND dest = 'ARN'")) == {
+        one("airline = 'UA'"),
+        one("dest = 'ARN'"),
+    }
 
 
 # ---- 3.4: the shape of the poset
