@@ -166,6 +166,21 @@ def test_3_1_psf_contains_only_minimal_paths() -> None:
         assert is_latency_minimal(scheme("PSF", net, own(net)).deliver(source, message))
 
 
+def test_3_1_psf_sends_only_towards_the_interested() -> None:
+    """Section 3.1: within T_v, and there through the edges that reach interested descendants, and no other."""
+    rng = random.Random(47)
+    for net in networks(47, ties=True):
+        source, message = some_message(net, rng)
+        delivery = scheme("PSF", net, own(net)).deliver(source, message)
+        tree = net.tree(source)
+        expected = [
+            (tree.parent(x), x)
+            for x in net.nodes
+            if x != source and tree.descendants(x) & delivery.interested
+        ]
+        assert sorted(delivery.links) == sorted(expected)
+
+
 def test_3_1_psf_is_ideal_where_shortest_paths_are_unique() -> None:
     """Section 3.1 says ideal, without a condition; with ties there are smaller trees of least latency."""
     rng = random.Random(33)
