@@ -32,7 +32,7 @@ from palio.sim.brokers.simulation import BrokerTotals, run
 from palio.sim.kernel.verdicts import RunSummary
 from tests.seeds import seeds
 
-SEEDS = 2
+SEEDS = 3
 """Of each routing; `make simulate` has hundreds."""
 
 SCRIPT = """

@@ -8,7 +8,7 @@ from palio.sim.routers.drawing import FAULTS, TOPOLOGIES, RouterSettings, draw
 from palio.sim.routers.runs import RouterSummary, judge, judge_all
 from palio.sim.routers.simulation import run
 
-SEEDS = 3
+SEEDS = 5
 
 
 @pytest.mark.parametrize("advertisements", [False, True], ids=["all", "advertised"])
