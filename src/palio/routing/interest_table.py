@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -147,20 +147,33 @@ class InterestTable:
     def lookup(self, messages: MessageRows) -> Matches:
         """The interfaces that each message matches; InvalidValue if one is not a JSON object."""
         count = len(messages)
-        if (count < BATCH_MIN and not self._has_many) or not self._needs_table(count):
+        if count < BATCH_MIN and not self._has_many:
+            found = self.evaluate(messages, gives_up=True)
+            if found is not None:
+                return found
+        elif not self._needs_table(count):
             return self.evaluate(messages)
         table = self._current()
         ends, rows = table.match_json(messages.column())
-        ends, found = self._buckets.slots_of(table, ends, rows)
-        self._has_many = len(found) > MANY * count
-        return Matches(ends, found, self._slots.kinds)
+        ends, slots = self._buckets.slots_of(table, ends, rows)
+        self._has_many = len(slots) > MANY * count
+        return Matches(ends, slots, self._slots.kinds)
 
-    def evaluate(self, messages: MessageRows) -> Matches:
-        """The same for messages that are parsed one by one."""
+    @overload
+    def evaluate(self, messages: MessageRows) -> Matches: ...
+    @overload
+    def evaluate(self, messages: MessageRows, *, gives_up: bool) -> Matches | None: ...
+    def evaluate(self, messages: MessageRows, *, gives_up: bool = False) -> Matches | None:
+        """The same for messages that are parsed one by one. With `gives_up` None, when one matches so
+        many interfaces that a column is quicker."""
         if len(messages) == 1:
             own = self._slots_of_message(messages.message(0))
             return Matches.of_one(own, self._slots.kinds)
-        all_ = [self._slots_of_message(messages.message(i)) for i in range(len(messages))]
+        all_ = []
+        for i in range(len(messages)):
+            all_.append(self._slots_of_message(messages.message(i)))
+            if gives_up and self._has_many:
+                return None
         return self.answer(all_)
 
     def answer(self, slots: Sequence[list[int]]) -> Matches:
