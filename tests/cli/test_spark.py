@@ -138,6 +138,7 @@ class TestJobs:
             bar.tasks(3, 4)
         assert "3 of 4 tasks" in console.export_text()
 
+    @pytest.mark.slow
     def test_a_stream_takes_up_changed_predicates(self, run: Any, tmp_path: Path) -> None:
         """And continues where it stopped, by tables of a directory as well."""
         folder, out = tmp_path / "in", tmp_path / "out"

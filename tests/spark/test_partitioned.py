@@ -41,7 +41,10 @@ def parts(
     return palio.spark.partition(table, tmp_path_factory.mktemp("parts") / "t", shards=5)
 
 
-@pytest.mark.parametrize("encoding", ["wide", "json", "map", "variant"])
+@pytest.mark.parametrize(
+    "encoding",
+    ["wide", "json", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("map", "variant"))],
+)
 def test_equals_where(
     frame: Any,
     case: encodings.Case,
@@ -84,6 +87,7 @@ def test_outputs(
     assert encodings.lists_of(ids, "to") == [[order.index(n) for n in e] for e in expected]
 
 
+@pytest.mark.slow
 def test_in_each_batch_of_a_stream(
     spark: Any,
     folder: Path,
