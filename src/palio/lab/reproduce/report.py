@@ -76,6 +76,7 @@ def verdict_text(folder: Path, id: str) -> str:
         f"{asked.id} ({asked.place}): {asked.text}",
         f"holds if: {asked.criterion}",
         f"refuted by: {asked.refuted}",
+        *([f"changed after data were seen: {asked.changed}"] if asked.changed else []),
         *(f"run: {e}: {sizes_run(folder, all_points(e, made.scale))}" for e in asked.experiments),
         *(
             f"read as `{name}`: {'yes' if holds else 'no'}, {figure}"
@@ -109,24 +110,24 @@ def _page(
         for run in made.runs
     )
     about = ", ".join(f"{key} {value}" for key, value in made.machine.items())
+    about_claims = _ABOUT.format(changed=sum(bool(claim.changed) for claim, _ in verdicts))
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         f"<title>Palio: the papers, run again</title><style>{_STYLE}</style>"
         "<h1>The papers' evaluations, run again</h1>"
         f"<p>Palio {escape(made.version)}, seed {made.seed}, {_scale(made)}; "
         f"{escape(about)}.</p><ul>{runs}</ul>"
-        f"<h2>Claims</h2><p>{escape(summary)[:1].upper()}{escape(summary)[1:]}. {escape(_ABOUT)} "
+        f"<h2>Claims</h2><p>{escape(summary)[:1].upper()}{escape(summary)[1:]}. {escape(about_claims)} "
         f"<code>{escape(_command(made, 'CLAIM'))}</code></p>"
         f"{_claims(verdicts)}<h2>Figures</h2>{''.join(sections)}</html>\n"
     )
 
 
 _ABOUT = (
-    "Criteria were written before the run, but for two that were changed after data were seen: average "
-    "distances may have an additive constant, and the noise of disjoint names is allowed for. Work decides "
-    "(increments, comparisons, packets), and times are medians of turns, with their quartiles, told beside "
-    "it. Statistical tests have an error of 1%. Each figure says which sizes were really run. This "
-    "repeats one, and says what it finds:"
+    "Criteria were written before the run, but for {changed} that were changed after data were seen: these "
+    "say so, and why. Work decides (increments, comparisons, packets), and times are medians of turns, with "
+    "their quartiles, told beside it. Statistical tests have an error of 1%. Each figure says which sizes "
+    "were really run. This repeats one, and says what it finds:"
 )
 
 
@@ -162,7 +163,7 @@ def _claims(verdicts: Sequence[tuple[Claim, ClaimVerdict]]) -> str:
     lines = "".join(
         f"<tr><td>{escape(claim.place)}<br><code>{claim.id}</code></td>"
         f'<td>{escape(claim.text)}<br><span class="criterion">Holds if: {escape(claim.criterion)} '
-        f"Refuted by: {escape(claim.refuted)}</span></td>"
+        f"Refuted by: {escape(claim.refuted)}{_changed(claim)}</span></td>"
         f"<td>{_links(claim)}</td>"
         f'<td class="{verdict.outcome.name.lower()}">{verdict.outcome.value}</td>'
         f"<td>{_found(verdict)}</td></tr>"
@@ -171,6 +172,10 @@ def _claims(verdicts: Sequence[tuple[Claim, ClaimVerdict]]) -> str:
     headings = ("paper", "claim and criterion", "decided by", "verdict", "our figure")
     heads = "".join(f"<th>{heading}</th>" for heading in headings)
     return f"<table><tr>{heads}</tr>{lines}</table>"
+
+
+def _changed(claim: Claim) -> str:
+    return f" <i>Changed after data were seen: {escape(claim.changed)}</i>" if claim.changed else ""
 
 
 def _links(claim: Claim) -> str:

@@ -2,13 +2,14 @@
 
 The criterion and what would refute the claim are written before the run, next to the sentence. The
 work of an algorithm (increments, comparisons, packets) decides wherever the sentence is about cost;
-times are told beside it, and decide only where the sentence names a time.
+times are told beside it, and decide only where the sentence is about time.
 
 `decide` reads stored rows and says whether the claim holds, and by which figure. Where the paper
 leaves open what was meant, it gives an answer for each reading, by name: if they differ, the verdict
 is "depends on what the paper leaves open". When the rows cannot tell, because the run was too small, it
 raises TooSmall with what is needed: never a guess. `reason` is what we know about a claim that does
-not hold in every reading.
+not hold in every reading. A criterion that was changed after data were seen says so (`changed`), with
+the reason; the report shows it.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Claim:
     decide: Callable[[Rows], Decision | Readings]
     reason: str = ""
     also: tuple[str, ...] = ()  # experiments whose rows it reads too
+    changed: str = ""  # how and why the criterion was changed after data were seen
 
     @property
     def experiments(self) -> tuple[str, ...]:
