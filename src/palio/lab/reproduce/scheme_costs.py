@@ -1,4 +1,5 @@
-"""What routing costs on one large network: memory, packets, stretch, recovery, for each way of routing.
+"""What routing costs on one large network, for each way of routing: memory, packets, stretch, and table
+entries that a failure changes.
 
     PSF, iPS, PIF, DRP   the schemes of 2006
     forwarding           subscription forwarding on the trees of all origins (2000, 3.5: NST)
@@ -17,8 +18,9 @@ Bits are counted as in `routing.schemes.memory`: CONSTRAINT bits a constraint, l
                 child_u(v). Covering between classes is not taken into account: a bound from above
     one tree    each topic once, and an identifier for each neighbour behind which somebody wants it
 
-Recovery is the constraints that entries of all nodes gain or lose when one link fails. For those who
-know the topology the news of the failure itself comes on top, two packets a link.
+After a failure the constraints are counted that entries of all nodes gain or lose. These are changes of
+tables, not messages: nodes that know the topology get the news of the failure, two packets a link, and
+compute their entries.
 """
 
 from __future__ import annotations
@@ -205,7 +207,7 @@ class Study:
             "stretch": stretch,
         }
 
-    # ---- recovery
+    # ---- failures
 
     def failed(self, link: int) -> dict[str, float]:
         """Constraints that entries gain or lose when a link fails that is no bridge."""

@@ -245,7 +245,8 @@ def test_the_study_says_which_to_choose() -> None:
     assert own["one tree"]["stretch"] > 1 == own["PSF"]["stretch"]
     choice, figures = module.tables(rows)
     answers = {line[0]: line[1:] for line in choice[1]}
-    assert all(answer.startswith("DRP (") for answer in answers["little to send when links fail"])
+    need = "few table entries that change when a link fails"
+    assert all(answer.startswith("DRP (") for answer in answers[need])
     assert answers["memory, and paths may be longer"][2].startswith("one tree (")
     assert len(figures[1]) == 3 * 6
     assert png(module.plot, rows).startswith(b"\x89PNG")

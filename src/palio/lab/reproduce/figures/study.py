@@ -22,10 +22,11 @@ SETTINGS = ExperimentSettings(
     title="Which way of routing to choose when",
     text="Power-law, hierarchical and random networks, links of different lengths; a node wants 5 of "
     "1,000 topics by Zipf's law, and messages have topics by the same law, from any node: 100 a "
-    "network. Memory is the mean over nodes; recovery is the constraints that all tables gain and "
-    "lose when one link fails that is no bridge, a mean over up to three links of a network. Those "
-    "that know the topology get two packets a link on top, whatever the scheme. PSF and forwarding have "
-    "more memory where nodes are more central: see the largest in the table.",
+    "network. Memory is the mean over nodes. Changed entries are the constraints that all tables together "
+    "gain and lose when one link fails that is no bridge, a mean over up to three links of a network: "
+    "not bytes or messages, of which there may be fewer (nodes that know the topology compute their "
+    "entries from news of two packets a link) or more. PSF and forwarding have more memory where nodes "
+    "are more central: see the largest in the table.",
 )
 NODES = {100: 3, 300: 3, 1_000: 3, 3_000: 1, 10_000: 1}  # and how many networks of each family
 TOPICS = 1_000
@@ -98,6 +99,7 @@ def run(values: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
             "receivers": float(np.mean([one["receivers"] for one in sent])),
             "stretch": 1.0 if way in SHORTEST else float(stretch.mean()),
             "stretch_95": 1.0 if way in SHORTEST else float(np.percentile(stretch, 95)),
+            # table constraints that change; the column's name is that of the stored points
             "recovery": float(np.mean([loss[way] for loss in losses])) if losses else 0.0,
             "failures": len(losses),
         }
@@ -106,14 +108,14 @@ def run(values: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
 
 
 def plot(rows: Sequence[Row], figure: Any) -> None:
-    """Rows of panels by family; memory, packets, stretch and recovery from left to right."""
+    """Rows of panels by family; memory, packets, stretch and changed entries from left to right."""
     families = distinct(rows, "family")
     figure.set_size_inches(13, 3.4 * len(families))
     columns = {
         "bits": "bits a node, mean",
         "packets": "packets a message",
         "stretch": "stretch, mean",
-        "recovery": "constraints sent after a failure",
+        "recovery": "table constraints changed by a failure",
     }
     axes = figure.subplots(len(families), len(columns), squeeze=False)
     for family, panels in zip(families, axes, strict=True):
@@ -157,7 +159,10 @@ def tables(rows: Sequence[Row]) -> list[tuple[list[str], list[list[str]]]]:
     ]
     return [
         ([f"what matters most, at {most:,} nodes", *families], choice),
-        ([*headings, "stretch (95th percentile)", "constraints after a failure"], figures),
+        (
+            [*headings, "stretch (95th percentile)", "table constraints changed by a failure"],
+            figures,
+        ),
     ]
 
 
@@ -165,7 +170,7 @@ NEEDS: dict[str, tuple[str, Sequence[str]]] = {
     "memory, and paths may be longer": ("bits", (*SHORTEST, "one tree")),
     "memory, on shortest paths": ("bits", SHORTEST),
     "packets, on shortest paths": ("packets", SHORTEST),
-    "little to send when links fail": ("recovery", SHORTEST),
+    "few table entries that change when a link fails": ("recovery", SHORTEST),
 }
 
 
