@@ -212,6 +212,92 @@ def test_searches_touch_what_is_satisfied() -> None:
         assert row["touched_per_message"] == row["expected_per_message"] > 0
 
 
+def test_a_search_compares_few_keys() -> None:
+    """2001, 3: at most one more for each doubling, and 16 at the end."""
+    module: Any = experiment("2001-comparisons")
+    for op in ("=", "<"):
+        (row,) = module.run({"constraints": 1_000, "op": op}, 3)
+        assert 10 <= row["compared_mean"] <= row["compared_max"] <= 6 + 16
+    counted = module.CountedKeys([3, 5])
+    assert (counted[1], counted[0], counted.reads) == (5, 3, 2)
+
+
+TEXTS = ("abc", "ab", "xabx", "b", "")
+
+
+@pytest.mark.parametrize("name", ["trees", "bisected", "scanned"])
+def test_sub_indexes_find_what_constraints_say(name: str) -> None:
+    """2003, 4.2: each operator by Python's own."""
+    from palio.model.predicate import Op
+
+    module: Any = experiment("2003-comparisons")
+    holds = {
+        Op.EQ: lambda text, operand: text == operand,
+        Op.LT: lambda text, operand: text < operand,
+        Op.GT: lambda text, operand: text > operand,
+        Op.PREFIX: lambda text, operand: text.startswith(operand),
+        Op.SUFFIX: lambda text, operand: text.endswith(operand),
+        Op.CONTAINS: lambda text, operand: operand in text,
+    }
+    constraints = [(op, x) for op in holds for x in ("a", "ab", "abc", "b", "bx", "x", "xa")]
+    index = module.apart(constraints)[name]
+    for text in TEXTS:
+        assert index.look_up(text) == {(op, x) for op, x in constraints if holds[op](text, x)}
+    assert index.compared > 0
+
+
+def test_characters_that_are_compared() -> None:
+    """By hand: a tree of ab, b and bx whose top is b; a scan, and a bisection."""
+    from palio.model.predicate import Op
+
+    module: Any = experiment("2003-comparisons")
+    constraints = [(Op.PREFIX, operand) for operand in ("ab", "b", "bx")]
+
+    def compared(name: str, text: str) -> int:
+        index = module.apart(constraints)[name]
+        index.look_up(text)
+        return int(index.compared)
+
+    assert compared("trees", "ab") == 3  # b, then left a, then b
+    assert compared("trees", "by") == 2
+    assert compared("scanned", "by") == 1 + 1 + 2
+    assert compared("bisected", "c") == 2  # pieces of length 1: b, then bx
+
+
+def test_one_tree_compares_less_than_a_tree_for_each_operator() -> None:
+    module: Any = experiment("2003-comparisons")
+    (row,) = module.run({"dictionary": "large", "constraints": 300}, 3)
+    assert 0 < row["one_index"] < row["trees"] < row["bisected"]
+    rows = [{"dictionary": d, "constraints": n, **row} for d in ("small", "large") for n in (1, 2)]
+    assert png(module.plot, rows).startswith(b"\x89PNG")
+
+
+def test_names_are_shared_as_far_as_asked_for() -> None:
+    """2001, 4.1: renamed names match nothing; strict types ask for more; both dictionaries are drawn."""
+    module: Any = experiment("overlap")
+    found = {
+        draw: module.run({"filters": 1_000, "paper": "2001", "draw": draw}, 3)
+        for draw in module.DRAWS
+    }
+    for rows in found.values():
+        every = {row["shared"]: row["increments_per_message"] for row in rows[:5]}
+        assert list(every) == list(module.SHARES)
+        assert every[0.0] == 0 < every[0.5] < every[1.0]
+    plain, strict, large = (rows[0]["constraints"] for rows in found.values())
+    assert plain == large < strict
+    rows = [{"paper": p, "draw": "as printed", **row} for p in module.PAPERS for row in rows]
+    assert png(module.plot, rows).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("scheme", "column"), [("PSF", "distances"), ("DRP", "pairs")])
+def test_brokers_hold_what_the_links_say(scheme: str, column: str) -> None:
+    """2006, 3.1 and 3.4: a ring of six, whose distances are 1, 1, 2, 2 and 3."""
+    module: Any = experiment("2006-brokers")
+    (row,) = module.run({"nodes": 6, "family": "ring", "scheme": scheme}, 3)
+    assert (row["n"], row["distances"], row["pairs"]) == (6, 6 * 9, 6 * 5)
+    assert row["held"] == row[column]
+
+
 def test_tables_of_figure_9_differ_by_their_interfaces_alone() -> None:
     """2001, 4.2: fewer interfaces, fewer increments; the matches of I = F are filters."""
     module: Any = experiment("2001-fig9")

@@ -47,17 +47,7 @@ def run(values: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
     operands = np.arange(count) * 2
     low = 0 if op == "=" else count - RESULT_MAX
     asked = operands[rng.integers(low, count, MESSAGES)]
-    table = pa.table(
-        {
-            "interface": [f"i{n}" for n in range(count)],
-            "filter": list(range(count)),
-            "name": ["x"] * count,
-            "op": [op] * count,
-            "type": ["int"] * count,
-            "value": [str(n) for n in operands.tolist()],
-        }
-    )
-    engine = CountingEngine(from_constraint_rows(table), variant="2001")
+    engine = searched_engine(op, operands.tolist())
     call = matcher(engine, [Message({"x": x}) for x in asked.tolist()])
     call()
     expected = MESSAGES if op == "=" else int(((operands[-1] - asked) // 2).sum())
@@ -69,6 +59,22 @@ def run(values: Mapping[str, Any], seed: int) -> list[dict[str, Any]]:
             **spread.columns("us_per_message", 1e6 / MESSAGES),
         }
     ]
+
+
+def searched_engine(op: str, operands: Sequence[int]) -> CountingEngine:
+    """The paper's engine with one constraint on x, of one interface, for each operand."""
+    count = len(operands)
+    table = pa.table(
+        {
+            "interface": [f"i{n}" for n in range(count)],
+            "filter": list(range(count)),
+            "name": ["x"] * count,
+            "op": [op] * count,
+            "type": ["int"] * count,
+            "value": [str(n) for n in operands],
+        }
+    )
+    return CountingEngine(from_constraint_rows(table), variant="2001")
 
 
 def plot(rows: Sequence[Row], figure: Any) -> None:
