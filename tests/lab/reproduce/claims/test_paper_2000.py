@@ -38,6 +38,7 @@ def outcome(id: str, rows: Any) -> ClaimOutcome:
         ("2000-subnets", {}, ClaimOutcome.HOLDS),
         ("2000-subnets", {"entries_stored": 290}, ClaimOutcome.FAILS),
         ("2000-subnets", {"filters": 50}, ClaimOutcome.UNDECIDED),
+        ("2000-subnets", {"entries_stored": 151}, ClaimOutcome.FAILS),
         ("2000-roots", {}, ClaimOutcome.DEPENDS),
         ("2000-roots", {"mixed_roots": 10}, ClaimOutcome.HOLDS),
         ("2000-vertical", {}, ClaimOutcome.HOLDS),
@@ -50,6 +51,13 @@ def outcome(id: str, rows: Any) -> ClaimOutcome:
 )
 def test_tables_and_traffic(id: str, values: dict[str, Any], expected: ClaimOutcome) -> None:
     assert outcome(id, table_rows(**values)) is expected
+
+
+def test_shapes_whose_answer_is_known_decide_nothing_about_subnets() -> None:
+    rows = [
+        {**row, "entries_stored": 1 if row["shape"] == "chain" else 300} for row in table_rows()
+    ]
+    assert outcome("2000-subnets", rows) is ClaimOutcome.FAILS
 
 
 @pytest.mark.parametrize(

@@ -43,15 +43,20 @@ def test_thirty_per_cent_is_one_draw_of_many(draws: list[float], expected: Claim
     assert outcome("2001-30-ignored", shares) is expected
 
 
+NEAR_90, NEAR_60 = [0.89, 0.90, 0.91], [0.59, 0.60, 0.61]
+
+
 @pytest.mark.parametrize(
-    ("draws", "expected"),
+    ("few", "many", "expected"),
     [
-        ([0.89, 0.90, 0.91], ClaimOutcome.HOLDS),
-        ([0.59, 0.60, 0.61], ClaimOutcome.FAILS),
+        (NEAR_90, NEAR_90, ClaimOutcome.HOLDS),
+        (NEAR_60, NEAR_60, ClaimOutcome.FAILS),
+        (NEAR_90, NEAR_60, ClaimOutcome.DEPENDS),  # at the beginning of the graph alone
+        ([0.83, 0.835, 0.84], NEAR_90, ClaimOutcome.FAILS),  # no margin beside that of the draws
     ],
 )
-def test_ninety_per_cent(draws: list[float], expected: ClaimOutcome) -> None:
-    assert outcome("2001-90-ignored", {(1_000, 1_000): draws}) is expected
+def test_ninety_per_cent(few: list[float], many: list[float], expected: ClaimOutcome) -> None:
+    assert outcome("2001-90-ignored", {(1_000, 1_000): few, (100_000, 1_000): many}) is expected
 
 
 def test_names_regulate_only_if_the_ranges_are_apart() -> None:

@@ -12,22 +12,37 @@ from palio.lab.reproduce.claims import ClaimOutcome, claim, judged
 @pytest.mark.parametrize(
     ("nodes", "outcome"), [(90, ClaimOutcome.HOLDS), (5_000, ClaimOutcome.FAILS)]
 )
-def test_claims_on_indexes_of_strings(nodes: int, outcome: ClaimOutcome) -> None:
+def test_steps_of_a_look_up(nodes: int, outcome: ClaimOutcome) -> None:
     rows = [
         {
-            "index": index,
+            "index": "tst",
             "orders": orders,
             "constraints": 1_000,
-            "steps_per_lookup": steps,
-            "us_per_lookup": 1.0,
+            "steps_per_lookup": nodes,
             "found_per_lookup": 3.0,
             "length_per_lookup": 12.0,
         }
-        for index, steps in (("tst", nodes), ("operators", 1_500))
         for orders in (False, True)
     ]
-    for id in ("2003-one-index", "2003-look-up"):
-        assert judged(claim(id), {"2003-strings": rows}).outcome is outcome
+    assert judged(claim("2003-look-up"), {"2003-strings": rows}).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("one_index", "outcome"),
+    [(90, ClaimOutcome.HOLDS), (150, ClaimOutcome.DEPENDS), (2_000, ClaimOutcome.FAILS)],
+)
+def test_what_sub_indexes_are_is_a_reading(one_index: int, outcome: ClaimOutcome) -> None:
+    """At the most constraints, and with the worse dictionary."""
+    apart = {"trees": 100, "bisected": 700, "scanned": 1_500}
+    rows = [
+        {"dictionary": dictionary, "constraints": constraints, "one_index": compared, **apart}
+        for dictionary, constraints, compared in (
+            ("small", 100, 9_999),
+            ("small", 1_000, 1),
+            ("large", 1_000, one_index),
+        )
+    ]
+    assert judged(claim("2003-one-index"), {"2003-comparisons": rows}).outcome is outcome
 
 
 def forwarding(
@@ -97,8 +112,7 @@ def test_quartiles_that_overlap_are_no_saving_of_time() -> None:
     assert judged(claim("2003-rounds-time"), results).outcome is ClaimOutcome.FAILS
 
 
-@pytest.mark.parametrize("id", ["2003-disjoint", "2001-skip-names"])
-def test_names_that_no_filter_has(id: str) -> None:
+def test_names_that_no_filter_has() -> None:
     def outcome(touched: float) -> ClaimOutcome:
         rows = [
             {
@@ -113,7 +127,7 @@ def test_names_that_no_filter_has(id: str) -> None:
             for paper in ("2001", "2003")
             for constraints in (1_000, 1_000_000)
         ]
-        return judged(claim(id), {"names": rows}).outcome
+        return judged(claim("2003-disjoint"), {"names": rows}).outcome
 
     assert outcome(0.0) is ClaimOutcome.HOLDS
     assert outcome(0.1) is ClaimOutcome.FAILS

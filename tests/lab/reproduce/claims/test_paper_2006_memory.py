@@ -9,7 +9,7 @@ import pytest
 
 from palio.lab.reproduce.claims import ClaimOutcome, claim, judged
 
-FORMULAS = ("2006-psf-memory", "2006-psf-average", "2006-drp-memory", "2006-pif-memory")
+FORMULAS = ("2006-psf-average", "2006-pif-memory")
 
 
 def rows_of(factor: float = 1.0) -> Any:
@@ -44,6 +44,23 @@ def outcome(id: str, rows: Any) -> ClaimOutcome:
 def test_formulas(id: str) -> None:
     assert outcome(id, rows_of()) is ClaimOutcome.HOLDS
     assert outcome(id, rows_of(2.0)) is not ClaimOutcome.HOLDS
+
+
+@pytest.mark.parametrize(
+    ("id", "held", "expected"),
+    [
+        ("2006-psf-memory", (70, 30), ClaimOutcome.HOLDS),
+        ("2006-psf-memory", (71, 30), ClaimOutcome.FAILS),
+        ("2006-drp-memory", (70, 30), ClaimOutcome.HOLDS),
+        ("2006-drp-memory", (70, 29), ClaimOutcome.FAILS),
+    ],
+)
+def test_what_brokers_hold(id: str, held: tuple[int, int], expected: ClaimOutcome) -> None:
+    rows = [
+        {"scheme": scheme, "held": count, "distances": 70, "pairs": 30}
+        for scheme, count in zip(("PSF", "DRP"), held, strict=True)
+    ]
+    assert outcome(id, rows) is expected
 
 
 def test_advantage_and_growth() -> None:

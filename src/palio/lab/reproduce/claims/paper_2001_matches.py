@@ -11,13 +11,12 @@ from statistics import mean
 
 from palio.lab.reproduce.claims.claim import Claim, Decision, Readings, Rows, TooSmall
 from palio.lab.reproduce.claims.evidence import mean_range, predicted
-from palio.lab.reproduce.drawing import chosen
+from palio.lab.reproduce.drawing import chosen, distinct
 from palio.lab.reproduce.figures.paper_2001_fig10 import INTERFACES, READINGS
 from palio.lab.reproduce.figures.paper_2001_fig11 import ignored_draws, ignored_share
 
 FEW = 5  # interfaces
 HIGH = 0.3  # a high percentage
-ROUNDED = 0.05  # 90% is 85% to 95%
 
 
 def _reaching(
@@ -68,12 +67,21 @@ def most_ignored(rows: Rows) -> Decision:
     return min(share for _, share in shares) > 0.5, f"ignored: {text}"
 
 
-def most_ignored_few_filters(rows: Rows) -> Decision:
-    draws = ignored_draws(rows, 1_000, 1_000)
-    low, high = predicted(draws)
-    return low - ROUNDED <= 0.9 <= high + ROUNDED, (
-        f"{mean(draws):.1%} of {len(draws)} draws, one more has {low:.1%} to {high:.1%}"
-    )
+def ninety_per_cent_ignored(rows: Rows) -> Readings:
+    _reaching(rows, 100_000, 1_000, 0, 0)
+    holds, texts = {}, {}
+    for filters in sorted(distinct(rows, "filters")):
+        draws = ignored_draws(rows, filters, 1_000)
+        low, high = predicted(draws)
+        holds[filters] = low <= 0.9 <= high
+        texts[filters] = (
+            f"{mean(draws):.1%} at F = {filters:,} (one draw has {low:.1%} to {high:.1%})"
+        )
+    first = min(holds)
+    return {
+        f"where the graph begins, at F = {first:,}": (holds[first], texts[first]),
+        "at every F of the graph": (all(holds.values()), ", ".join(texts.values())),
+    }
 
 
 def most_forwarded(rows: Rows) -> Decision:
@@ -119,13 +127,20 @@ CLAIMS = (
           "It holds for few filters. Filters of one constraint alone match most messages at 100,000 when "
           "names and values are drawn as section 4.1 says, whatever the numbers of strings and integers."),
     Claim("2001-90-ignored", "2001, 4.2, figure 11",
-          "With A = 1,000, 90% of the messages are ignored (at F = 1,000).",
-          "90%, rounded to ten, lies where one more draw lies (error 1%).", "90% outside of that range.",
-          "2001-fig11", most_ignored_few_filters),
+          "With A = 1,000, 90% of the messages are ignored, F from 1,000 to 100,000.",
+          "90% lies where one more draw lies (error 1%). The sentence is about a graph over F and does not "
+          "say where on it: its beginning and all of it are readings.", "90% outside of that range.",
+          "2001-fig11", ninety_per_cent_ignored,
+          "With ten times the filters, messages find ten times as many of one constraint, and one is enough "
+          "to be forwarded.",
+          changed="It was judged at F = 1,000 alone, where it holds, and five points were added to the range "
+          "of draws."),
     Claim("2001-30-ignored", "2001, 4.2, figure 11",
           "With A = 100 and 50, 30% down to 0% are ignored (F from 1,000 to 10,000).",
           "One more draw may ignore 30% or less at F = 1,000 (error 1%), and less than 1% are ignored at "
-          "10,000.", "A range of draws that lies above 30%.", "2001-fig11", most_forwarded),
+          "10,000.", "A range of draws that lies above 30%.", "2001-fig11", most_forwarded,
+          changed="35% at most in one draw was the criterion before; draws of 29% and 36% were seen, so "
+          "that one decides nothing."),
     Claim("2001-regulates", "2001, 4.2, figure 11", "A regulates the percentage of matches.",
           "At F = 1,000 the mean shares of ignored messages for A = 1,000, 100 and 50 fall, with ranges "
           "that do not touch (error 1%).", "Ranges that overlap, or another order.",

@@ -5,11 +5,12 @@ The cost is that of the paper's own algorithm, as we wrote it: increments of cou
 
 from __future__ import annotations
 
-from math import log
+from math import ceil, log, log2
 from typing import TypeAlias
 
 from palio.lab.reproduce.claims.claim import Claim, Decision, Readings, Rows, TooSmall
 from palio.lab.reproduce.claims.evidence import growth
+from palio.lab.reproduce.claims.shared_names import most_work_if_shared
 from palio.lab.reproduce.drawing import chosen, curve
 
 Curve: TypeAlias = list[tuple[float, float]]
@@ -18,8 +19,9 @@ ENGINE = "counting 2001"
 WORK, TIME = "increments_per_message", "us_per_message"
 FIXED = ("2", "50", "100", "200", "500")
 PAPER = 8_000_000  # filters
-BY_FAR = 2  # times the next worst
-GREATLY = 10  # times
+GREATLY = 10  # times: "by far", "greatly"
+PRINTED_MS = {"F": 400, "500": 25}  # a message, by interfaces
+QUICK = 0.5  # of the time of messages whose names are known
 FLAT = 1.25  # times over the last fourfold number of filters
 LINEAR = 3  # times over the same
 SUBLINEAR = 0.9  # a power of F
@@ -64,21 +66,22 @@ def all_interfaces_are_worst(rows: Rows) -> Decision:
             / max(_at(rows, attributes, count, column) for count in FIXED)
             for column in (WORK, TIME)
         )
-    return min(ratios.values()) >= BY_FAR, ", ".join(
+    return min(ratios.values()) >= GREATLY, ", ".join(
         f"{ratios[a]:.1f} times the increments of the worst fixed I and {times[a]:.1f} times its time "
         f"at A = {a:,}"
         for a in ratios
     )
 
 
-def worst_case_ms(rows: Rows) -> Decision:
-    ms = _at(rows, 100, "F", TIME) / 1000
-    return ms <= 400, f"{_timed(rows, 100, 'F')} a message at I = F and A = 100"
-
-
-def within_25_ms(rows: Rows) -> Decision:
-    ms = _at(rows, 100, "500", TIME) / 1000
-    return ms <= 25, f"{_timed(rows, 100, '500')} a message at I = 500 and A = 100"
+def as_printed_times(rows: Rows) -> Decision:
+    printed = PRINTED_MS["F"] / PRINTED_MS["500"]
+    work, time = (
+        _at(rows, 100, "F", column) / _at(rows, 100, "500", column) for column in (WORK, TIME)
+    )
+    return work >= printed, (
+        f"{work:.1f} times the increments and {time:.1f} times the time: {_timed(rows, 100, 'F')} at "
+        f"I = F, {_timed(rows, 100, '500')} at I = 500"
+    )
 
 
 def flat_unlike_centralized(rows: Rows) -> Decision:
@@ -159,13 +162,16 @@ def sublinear_in_filters(rows: Rows) -> Decision:
 
 def foreign_names_are_skipped(rows: Rows) -> Decision:
     those = chosen(rows, paper="2001")
-    work = sum(row["foreign_touched"] + row["foreign_increments"] for row in those)
     last = max(those, key=lambda row: row["constraints"])
     share = last["foreign_us"] / last["known_us"]
-    return work == 0 and last["known_increments"] > 0, (
-        f"no constraint is touched in {len(those)} tables; at {last['constraints']:,} constraints they "
-        f"take {share:.0%} of the time of known names, encoding included"
+    return last["foreign_us_high"] < QUICK * last["known_us_low"], (
+        f"at {last['constraints']:,} constraints they take {last['foreign_us']:,.1f} us a message, "
+        f"{share:.0%} of the time of known names, encoding included"
     )
+
+
+def shared_names_are_slowest(rows: Rows) -> Readings:
+    return most_work_if_shared(rows, "2001")
 
 
 def equality_is_bisected(rows: Rows) -> Decision:
@@ -177,33 +183,45 @@ def orders_are_bisected(rows: Rows) -> Decision:
 
 
 def _searched(rows: Rows, op: str) -> Decision:
-    those = sorted(chosen(rows, op=op), key=lambda row: row["constraints"])
-    first, last = those[0], those[-1]
-    times = last["constraints"] / first["constraints"]
-    if times < 100:
+    """The engine's rows have what was touched, those of its search what was compared."""
+    of_op = sorted(chosen(rows, op=op), key=lambda row: row["constraints"])
+    touched = [row for row in of_op if "touched_per_message" in row]
+    compared = [row for row in of_op if "compared_max" in row]
+    first, last = compared[0], compared[-1]
+    if last["constraints"] < 100 * first["constraints"]:
         raise TooSmall("a hundredfold number of constraints")
-    exact = all(row["touched_per_message"] == row["expected_per_message"] for row in those)
-    slower = last["us_per_message"] / first["us_per_message"]
-    return exact and slower < times**0.5, (
-        f"{'exactly' if exact else 'not exactly'} the satisfied constraints are touched; {times:,.0f} "
-        f"times the constraints take {slower:.1f} times as long "
-        f"(bisection: {log(last['constraints']) / log(first['constraints']):.1f}, a scan: {times:,.0f})"
+    exact = all(row["touched_per_message"] == row["expected_per_message"] for row in touched)
+    doublings = ceil(log2(last["constraints"] / first["constraints"]))
+    more = last["compared_max"] - first["compared_max"]
+    slower = touched[-1]["us_per_message"] / touched[0]["us_per_message"]
+    return exact and more <= doublings, (
+        f"{'exactly' if exact else 'not exactly'} the satisfied constraints are touched; a search among "
+        f"{last['constraints']:,} compares {last['compared_max']} keys at most, {more} more than among "
+        f"{first['constraints']:,} ({doublings} doublings); a message takes {slower:.1f} times as long "
+        f"with {touched[-1]['constraints'] / touched[0]['constraints']:,.0f} times the constraints"
     )
 
 
 _CENTRAL = f"at {PAPER:,} filters"
+_COMPARED = (
+    "The growth of times decided before, with so much room (the square root) that other searches than "
+    "the binary one would have passed."
+)
 CLAIMS = (
     Claim("2001-worst", "2001, 4.2, figure 9", "One interface a filter (I = F) is by far the worst case.",
-          f"{_CENTRAL}, I = F makes at least {BY_FAR} times the increments of every fixed I, at A = 1,000 "
-          "and at A = 100.", "A fixed I with more than half of its increments.",
+          f"{_CENTRAL}, I = F makes at least {GREATLY} times the increments of every fixed I, at A = 1,000 "
+          "and at A = 100.", "A fixed I with more than a tenth of its increments.",
           "2001-fig9", all_interfaces_are_worst,
           "With A = 1,000 an interface out of 500 has few filters for a name and is decided late or "
-          "never, so that little is cut short."),
-    Claim("2001-400ms", "2001, 4.2, figure 9",
-          "With 8 million filters and interfaces a message takes about 400 ms.",
-          f"{_CENTRAL}, the median time at I = F and A = 100 is at most 400 ms.",
-          "A median above 400 ms; a machine of today says nothing about much less.",
-          "2001-fig9", worst_case_ms),
+          "never, so that little is cut short.",
+          changed=f"{GREATLY} times was the first criterion, of times. When work took their place it was "
+          "lowered to twice; now it is what it was."),
+    Claim("2001-400-to-25", "2001, 4.2, figures 9 and 12",
+          "8 million filters take about 400 ms a message on as many interfaces, and at most 25 ms on 500.",
+          f"{_CENTRAL} and A = 100, I = F makes at least 400 / 25 = 16 times the increments of I = 500.",
+          "Less than 16 times.", "2001-fig9", as_printed_times,
+          changed="It was two claims, that our times are below 400 ms and 25 ms: any machine of today is "
+          "faster than one of 2001, so they could not fail. The ratio of the printed times can."),
     Claim("2001-flat-fixed", "2001, 4.2, figure 9", "With fixed I the cost is almost flat, unlike I = F.",
           f"At A = 100, from {PAPER // 4:,} to {PAPER:,} filters increments grow at most {FLAT} times for "
           f"every fixed I and at least {LINEAR} times for I = F.",
@@ -225,9 +243,6 @@ CLAIMS = (
           f"{_CENTRAL} and A = 100, all postings of a message (the increments of I = F) are at least "
           f"{GREATLY} times the increments of every fixed I.", f"Less than {GREATLY} times for some I.",
           "2001-fig9", short_circuit_pays),
-    Claim("2001-25ms", "2001, 4.2, figure 12", "8 million filters on 500 interfaces take at most 25 ms.",
-          f"{_CENTRAL}, the median time at I = 500 and A = 100 is at most 25 ms.", "A median above 25 ms.",
-          "2001-fig12", within_25_ms),
     Claim("2001-flat-curves", "2001, 4.2, figure 12",
           "All curves are essentially flat for high numbers of filters.",
           f"From {PAPER // 4:,} to {PAPER:,} filters increments grow at most {FLAT} times for every fixed "
@@ -241,15 +256,24 @@ CLAIMS = (
           "interfaces grow with I to a power between 0.8 and 1.2 (error 1%).",
           "A range of the power that leaves these bounds.", "2001-fig12", proportional_to_interfaces),
     Claim("2001-skip-names", "2001, 4.3", "Attribute names that no filter has are skipped quickly.",
-          "Messages of such names touch no constraint and increment nothing, in tables of every size.",
-          "A constraint that is touched.", "names", foreign_names_are_skipped),
+          "At the most constraints the upper quartile of the time of messages with such names is below half "
+          "of the lower quartile with known names, encoding included, in turns in one task.",
+          "Quartiles that are nearer.", "names", foreign_names_are_skipped,
+          changed="That such messages touch no constraint was the criterion before: any right engine does "
+          "that, quickly or not."),
+    Claim("2001-shared", "2001, 4.1",
+          "One set of names for messages and filters is the most time-consuming case.",
+          "Of messages that share 0%, 25%, 50%, 75% and 100% of the names with filters, those with 100% make "
+          "the most increments, at I = F and at every fixed I. Types and dictionary are open: readings.",
+          "A smaller share with more.", "overlap", shared_names_are_slowest,
+          "Messages that match much decide all of few interfaces early, and end."),
     Claim("2001-search-equal", "2001, 3", "Equality constraints are found by binary search.",
-          "Exactly the satisfied constraint is touched, and n times the constraints take less than the "
-          "square root of n times as long.", "Time that grows with the constraints.",
-          "2001-search", equality_is_bisected),
+          "Exactly the satisfied constraint is touched, and a search compares at most one key more for "
+          "each doubling of the constraints.", "Another constraint, or more comparisons.",
+          "2001-search", equality_is_bisected, also=("2001-comparisons",), changed=_COMPARED),
     Claim("2001-search-less", "2001, 3",
           "For less-than a binary search gives the bound, and all from there to the end are satisfied.",
-          "Exactly those constraints are touched, and n times the constraints take less than the square "
-          "root of n times as long.", "Others are touched, or time grows with the constraints.",
-          "2001-search", orders_are_bisected),
+          "Exactly those constraints are touched, and the search for the bound compares at most one key "
+          "more for each doubling of the constraints.", "Others are touched, or more comparisons.",
+          "2001-search", orders_are_bisected, also=("2001-comparisons",), changed=_COMPARED),
 )  # fmt: skip
