@@ -126,7 +126,7 @@ def test_panels_are_readings() -> None:
 
 @pytest.mark.parametrize(("op", "id"), [("=", "2001-search-equal"), ("<", "2001-search-less")])
 def test_searches(op: str, id: str) -> None:
-    def outcome(compared: int, touched: float = 1.0, most: int = 102_400) -> ClaimOutcome:
+    def outcome(compared: int, touched: float = 1.0, most: int = 1 << 15) -> ClaimOutcome:
         rows = [
             {
                 "op": op,
@@ -135,15 +135,15 @@ def test_searches(op: str, id: str) -> None:
                 "touched_per_message": touched,
                 "expected_per_message": 1.0,
             }
-            for count in (100, most)
+            for count in (128, most)
         ]
         counted = [
             {"op": op, "constraints": count, "compared_max": keys}
-            for count, keys in ((100, 7), (most, compared))
+            for count, keys in ((128, 16), (most, compared))
         ]
         return judged(claim(id), {"2001-search": rows, "2001-comparisons": counted}).outcome
 
-    assert outcome(17) is ClaimOutcome.HOLDS  # ten doublings
-    assert outcome(18) is ClaimOutcome.FAILS
+    assert outcome(15 + 16) is ClaimOutcome.HOLDS
+    assert outcome(15 + 17) is ClaimOutcome.FAILS
     assert outcome(17, touched=9.0) is ClaimOutcome.FAILS
     assert outcome(17, most=1_000) is ClaimOutcome.UNDECIDED
