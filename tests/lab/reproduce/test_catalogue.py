@@ -19,7 +19,9 @@ def test_points_grow_with_the_scale_and_have_names_of_their_own(id: str) -> None
 
 
 def test_an_unknown_experiment_or_scale_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="no experiment 'fig6'; there are names, 2000-patterns"):
+    with pytest.raises(
+        InvalidValue, match="no experiment 'fig6'; there are names, overlap, 2000-patterns"
+    ):
         experiment("fig6")
     with pytest.raises(InvalidValue, match="a scale is above 0"):
         all_points("2006-fig6", 0)

@@ -183,7 +183,7 @@ def test_list_shows_every_experiment(lab: Callable[..., tuple[int, str]]) -> Non
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["run", "fig99"], "no experiment 'fig99'; there are names, 2000-patterns"),
+        (["run", "fig99"], "no experiment 'fig99'; there are names, overlap, 2000-patterns"),
         (["run"], "name experiments or claims, or all of them with --all"),
         (["run", "traffic", "--scale", "huge"], "a scale is a number or `full`, not 'huge'"),
         (["run", "traffic", "--scale", "-1"], "a scale is above 0"),
