@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,3 +96,19 @@ def test_bad_options_get_a_sentence(arguments: list[str], says: str) -> None:
     assert done.stderr.startswith("palio: ")
     assert says in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_ends_all_processes_and_counts_what_was_simulated() -> None:
+    command = [sys.executable, "-m", "palio.cli", "sim", "--seeds", "100000", "--processes", "2"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    rest, errors = process.communicate(timeout=60)
+    assert first.startswith("seed 0: ok")
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert "palio: interrupted" in errors
+    assert " seeds, 0 failed" in rest

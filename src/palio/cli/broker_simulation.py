@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from palio.cli.application import NO, app
-from palio.cli.feedback import tracked
 from palio.cli.simulation_runs import (
+    Interrupted,
     chosen_faults,
     chosen_seeds,
     print_failure,
@@ -71,11 +71,13 @@ def sim_brokers(
         verdicts = iter([verdict])
     else:
         verdicts = judge_all(settings, wanted, processes=processes)
-    for verdict in tracked(verdicts, "simulating", len(wanted)):
+    interrupted = Interrupted()
+    for verdict in interrupted.before(verdicts, len(wanted)):
         summary.add(verdict)
         if verdict.kind is not None or not brief:
             _print_verdict(verdict, as_json)
     _print_summary(summary, as_json)
+    interrupted.check()
     if summary.failed:
         print_failure(BROKERS, partial(draw, settings), summary.failed[0], "sim-brokers", as_json)
         raise typer.Exit(NO)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from palio.cli.application import NO, app
-from palio.cli.feedback import tracked
 from palio.cli.simulation_runs import (
+    Interrupted,
     chosen_faults,
     chosen_seeds,
     print_failure,
@@ -86,11 +86,13 @@ def sim(
     wanted = chosen_seeds(seeds, first, seed)
     summary = RouterSummary()
     outcomes = judge_all(settings, wanted, compare=compare, processes=processes)
-    for outcome in tracked(outcomes, "simulating", len(wanted)):
+    interrupted = Interrupted()
+    for outcome in interrupted.before(outcomes, len(wanted)):
         summary.add_outcome(outcome)
         if outcome.verdict.kind is not None or not brief:
             _print_outcome(outcome, as_json)
     _print_summary(summary, as_json)
+    interrupted.check()
     if summary.failed:
         print_failure(ROUTERS, partial(draw, settings), summary.failed[0], "sim", as_json)
         raise typer.Exit(NO)

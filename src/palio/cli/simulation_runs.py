@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
 from palio.cli.application import NO
+from palio.cli.feedback import tracked
+from palio.cli.running import INTERRUPTED
 from palio.errors import PalioError
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from palio.sim.kernel.plans import SimulationPlan
@@ -27,6 +31,26 @@ def chosen_faults(text: str) -> tuple[str, ...]:
 
 def chosen_seeds(seeds: int, first: int, seed: int | None) -> range:
     return range(first, first + seeds) if seed is None else range(seed, seed + 1)
+
+
+class Interrupted:
+    """Whether Ctrl-C ended a simulation: what was simulated before still counts."""
+
+    def __init__(self) -> None:
+        self._is_so = False
+
+    def before(self, outcomes: Iterator[T], total: int) -> Iterator[T]:
+        """What is simulated, with a progress bar, until the end or an interrupt."""
+        try:
+            yield from tracked(outcomes, "simulating", total)
+        except KeyboardInterrupt:
+            self._is_so = True
+
+    def check(self) -> None:
+        """End the command, if so."""
+        if self._is_so:
+            print("palio: interrupted; the seeds above were simulated", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED)
 
 
 def replay_scenario(workload: SimulationWorkload[P], path: Path) -> None:

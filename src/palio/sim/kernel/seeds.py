@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
@@ -26,9 +28,19 @@ def over_seeds(
     if count == 1:
         yield from map(task, seeds)
         return
-    with ProcessPoolExecutor(count) as pool:
+    others = set(multiprocessing.active_children())
+    with ProcessPoolExecutor(count, initializer=_ignore_interrupts) as pool:
         try:
             chunk = max(1, min(CHUNK_MAX, len(seeds) // (8 * count)))
             yield from pool.map(task, seeds, chunksize=chunk)
+        except BaseException:  # an interrupt, or nobody wants the rest
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C reaches all processes of a terminal; the one that waits for the others ends them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
