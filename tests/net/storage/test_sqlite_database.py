@@ -12,8 +12,9 @@ import pytest
 
 from palio.net.storage.inspection import inspect
 from palio.net.storage.sqlite import SqliteStore
-from palio.net.storage.sqlite_database import APPLICATION, FILE, FORMAT, connected
+from palio.net.storage.sqlite_database import APPLICATION, FILE, FORMAT, connected, failure
 from palio.net.storage.sqlite_reading import InspectedStore
+from palio.net.storage.store import StoreFull
 from palio.protocol.durability.keys import UnknownFormat
 from tests.net.storage.damage import contents
 
@@ -82,3 +83,12 @@ def test_files_are_for_their_user_alone(tmp_path: Path) -> None:
     )
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     store.close()
+
+
+@pytest.mark.parametrize("name", ["SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"])
+def test_a_full_disk_is_told_as_that(name: str, tmp_path: Path) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorname = name
+    assert isinstance(failure(error, tmp_path / "broker.sqlite"), StoreFull)
+    error.sqlite_errorname = "SQLITE_IOERR_READ"
+    assert "the disk fails" in str(failure(error, tmp_path / "broker.sqlite"))

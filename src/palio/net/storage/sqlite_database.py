@@ -161,6 +161,9 @@ _REASONS = {
     "SQLITE_LOCKED": "another program holds it; close that one",
 }
 
+_FULL = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
+"""The second one: the file that processes share beside the database, a few KiB, could not grow."""
+
 READ_ERRORS: Final = (sqlite3.Error, MemoryError)
 """What reading can raise: a length in which bits have flipped asks for more memory than there is."""
 
@@ -168,7 +171,7 @@ READ_ERRORS: Final = (sqlite3.Error, MemoryError)
 def failure(error: BaseException, path: Path) -> StoreFailed:
     """The error of SQLite as one of a store."""
     name = getattr(error, "sqlite_errorname", None) or ""
-    if name == "SQLITE_FULL":
+    if name in _FULL:
         return StoreFull(f"no room is left for {path}; free some on its disk")
     for key, reason in _REASONS.items():
         if name.startswith(key):
