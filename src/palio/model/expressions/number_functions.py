@@ -158,17 +158,17 @@ def ceil(a: Computed) -> int:
 
 
 def _as_long(a: Computed, whole_of: Callable[[float | Decimal], int]) -> int:
-    """As Java makes a long of a double: NaN is 0, and what is too large is the largest."""
+    """As Spark makes a long of a double: NaN is 0, and what is too large is an error."""
     x = number(a)
     if isinstance(x, int):
         return int(x)
-    if isinstance(x, float):
-        if x != x:
-            return 0
-        if math.isinf(x):
-            return INT_MAX if x > 0 else INT_MIN
-        return max(INT_MIN, min(INT_MAX, whole_of(x)))
-    return fitting(whole_of(x.value))
+    if isinstance(x, Exact):
+        return fitting(whole_of(x.value))
+    if x != x:
+        return 0
+    if math.isinf(x):
+        raise ExpressionError(f"{x} does not fit in 64 bits")
+    return fitting(whole_of(x))
 
 
 def power(a: Computed, b: Computed) -> float:
