@@ -14,6 +14,7 @@ import sys
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
+from palio.net.cluster.ports import answers
 from tests.net.chaos.plans import Fault
 from tests.net.chaos.scene import Scene
 
@@ -21,6 +22,7 @@ _SIZE = "128m"
 _BALLAST = "ballast"
 _PIECE = bytes(1 << 20)
 _TO_START = 256 << 10
+_START_S_MAX = 60.0
 
 
 def why_no_small_disk() -> str | None:
@@ -54,6 +56,9 @@ class DiskScene(Scene):
                 await asyncio.sleep(fault.lasts_s / 3)
                 os.truncate(ballast, max(0, ballast.stat().st_size - _TO_START))
                 self.cluster.start(name)
+                async with asyncio.timeout(_START_S_MAX):
+                    while not await asyncio.to_thread(answers, self._port(name)):
+                        await asyncio.sleep(0.1)
             # Readers free journal segments, which gives room again: it is taken as well.
             until = asyncio.get_running_loop().time() + fault.lasts_s
             while asyncio.get_running_loop().time() < until:
@@ -62,6 +67,9 @@ class DiskScene(Scene):
         finally:
             ballast.unlink()
             self.note(f"the disk of {name} has room again")
+
+    def _port(self, name: str) -> int:
+        return int(self.cluster.url(name).rpartition(":")[2])
 
     def after(self) -> str:
         return f"the disks were in memory and are gone; logs: {self.folder}"

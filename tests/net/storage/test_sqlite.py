@@ -116,3 +116,35 @@ def test_the_log_begins_anew_although_commits_never_pause(
                 checkpoint = other.submit(store.checkpoint)
             sizes.append(log.stat().st_size)
     assert max(sizes) < 100 << 20, "150 MiB were written"
+
+
+def test_a_checkpoint_that_failed_is_tried_again_soon(store: SqliteStore) -> None:
+    """Otherwise the log goes on to grow, and takes all the room that comes back."""
+    rows = 0
+
+    def write(count: int) -> None:
+        nonlocal rows
+        for _ in range(count):
+            store.put(f"row/{rows}", bytes(100_000))
+            rows += 1
+        store.begin()
+        store.commit()
+
+    write(170)
+    assert store.wants_checkpoint
+    copier, store._copier = store._copier, FullDisk()  # type: ignore[assignment]
+    with pytest.raises(StoreFull):
+        store.checkpoint()
+    assert not store.wants_checkpoint
+    write(12)
+    assert store.wants_checkpoint
+    store._copier = copier
+    store.checkpoint()
+    assert not store.wants_checkpoint
+
+
+class FullDisk:
+    def execute(self, _statement: str) -> None:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorname = "SQLITE_FULL"
+        raise error

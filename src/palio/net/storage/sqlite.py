@@ -48,6 +48,7 @@ from palio.net.storage.sqlite_rows import delete_rows, put_rows
 from palio.net.storage.store import StoreFailed
 
 _CHECKPOINT_BYTES: Final = 16 << 20
+_RETRY_BYTES: Final = 1 << 20
 _CHECKPOINT: Final = "PRAGMA wal_checkpoint(PASSIVE)"
 
 
@@ -141,7 +142,8 @@ class SqliteStore(ReadingStore, BufferedStore):
         self._since_checkpoint = 0
         try:
             self._copier.execute(_CHECKPOINT).fetchall()
-        except READ_ERRORS as error:
+        except READ_ERRORS as error:  # soon again: else the log takes all the room that comes back
+            self._since_checkpoint += _CHECKPOINT_BYTES - _RETRY_BYTES
             raise failure(error, self._path) from None
         self._marker.synchronise()
         self._is_copied = True
