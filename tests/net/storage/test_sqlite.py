@@ -130,13 +130,13 @@ def test_a_checkpoint_that_failed_is_tried_again_soon(store: SqliteStore) -> Non
         store.begin()
         store.commit()
 
-    write(170)
+    write(650)
     assert store.wants_checkpoint
     copier, store._copier = store._copier, FullDisk()  # type: ignore[assignment]
     with pytest.raises(StoreFull):
         store.checkpoint()
     assert not store.wants_checkpoint
-    write(12)
+    write(42)
     assert store.wants_checkpoint
     store._copier = copier
     store.checkpoint()
@@ -148,3 +148,20 @@ class FullDisk:
         error = sqlite3.OperationalError("database or disk is full")
         error.sqlite_errorname = "SQLITE_FULL"
         raise error
+
+
+def test_small_commits_count_as_the_log_grows(store: SqliteStore, tmp_path: Path) -> None:
+    """Each takes whole pages, however little it stores; and what an earlier process wrote counts too."""
+    for i in range(300):
+        store.put(f"row/{i % 7}", b"small")
+        store.begin()
+        store.commit()
+    log = (tmp_path / f"{FILE}-wal").stat().st_size
+    assert 0.5 * log < store._since_checkpoint < 4 * log
+    wrote = sqlite3.connect(tmp_path / FILE)  # keeps the log when the store closes
+    wrote.execute("SELECT count(*) FROM entries").fetchone()
+    store.close()
+    again = SqliteStore(tmp_path)
+    assert again._since_checkpoint >= log
+    again.close()
+    wrote.close()

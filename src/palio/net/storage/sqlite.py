@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -47,8 +48,11 @@ from palio.net.storage.sqlite_reading import ReadingStore
 from palio.net.storage.sqlite_rows import delete_rows, put_rows
 from palio.net.storage.store import StoreFailed
 
-_CHECKPOINT_BYTES: Final = 16 << 20
-_RETRY_BYTES: Final = 1 << 20
+_CHECKPOINT_BYTES: Final = 64 << 20
+"""Of the write-ahead log."""
+_RETRY_BYTES: Final = 4 << 20
+_CHANGE_BYTES, _COMMIT_BYTES = 4096, 4 * 4096
+"""What a change and a commit take in it besides the values: whole pages."""
 _CHECKPOINT: Final = "PRAGMA wal_checkpoint(PASSIVE)"
 
 
@@ -57,7 +61,7 @@ class SqliteStore(ReadingStore, BufferedStore):
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory / FILE)
-        self._since_checkpoint = 0  # bytes, roughly: two threads count
+        self._since_checkpoint = 0  # bytes of the log, roughly: two threads count
         self._is_copied = False  # a checkpoint has run since the last commit
         with contextlib.ExitStack() as undo:
             self._lock = DirectoryLock(directory)
@@ -74,6 +78,7 @@ class SqliteStore(ReadingStore, BufferedStore):
                 undo.callback(self._copier.close)
                 contents = MarkerContents(self._state.identity, FORMAT, self._state.commits)
                 self._marker = MarkerFile(directory, contents)
+                self._since_checkpoint = os.path.getsize(f"{self._path}-wal")
             except sqlite3.Error as error:
                 raise failure(error, self._path) from None
             except OSError as error:
@@ -95,7 +100,9 @@ class SqliteStore(ReadingStore, BufferedStore):
             raise failure(error, self._path) from None
         self._state = state
         self._mark(state.commits)
-        self._since_checkpoint += leaving.size + 512 * len(leaving.changes)
+        self._since_checkpoint += (
+            leaving.size + _CHANGE_BYTES * len(leaving.changes) + _COMMIT_BYTES
+        )
         self._leaving = WriteBuffer()
         if self._is_copied:
             self._is_copied = False
