@@ -142,7 +142,7 @@ def test_a_full_disk_refuses_and_goes_on_later(
 def test_the_disk_is_worked_off_now_and_then(
     tmp_path: Path, cores: Cores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "_CHECKPOINT_BYTES", 10_000)
+    monkeypatch.setattr(sqlite, "_CHECKPOINT_BYTES", 100_000)
     checkpoints = []
     checkpoint = SqliteStore.checkpoint
 
