@@ -86,8 +86,7 @@ def sim(
     wanted = chosen_seeds(seeds, first, seed)
     summary = RouterSummary()
     outcomes = judge_all(settings, wanted, compare=compare, processes=processes)
-    interrupted = Interrupted()
-    for outcome in interrupted.before(outcomes, len(wanted)):
+    for outcome in (interrupted := Interrupted()).before(outcomes, len(wanted)):
         summary.add_outcome(outcome)
         if outcome.verdict.kind is not None or not brief:
             _print_outcome(outcome, as_json)

@@ -63,8 +63,7 @@ def parse(
         raise LimitExceeded(
             f"the predicate has {len(text):,} characters, the limit is {TEXT_MAX:,}"
         )
-    if text.endswith((";", "; ", ";\n")):
-        text = text.rstrip()[:-1]
+    text = text.rstrip().removesuffix(";")
     shape, literals = lift(text)
     template = _kept.get(shape)
     if template is None or len(template.filters) > limit:

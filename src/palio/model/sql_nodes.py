@@ -8,10 +8,10 @@ from sqlglot import exp
 
 from palio.model.expressions.reading import (
     NotAnExpression,
-    Slotted,
     has_attributes,
     read_expression,
 )
+from palio.model.expressions.tree import Expression
 from palio.model.templates import (
     CASTS,
     MembersReader,
@@ -54,7 +54,7 @@ def operand_of(node: Any) -> OperandReader:
     return constant(constant_expression(node))
 
 
-def constant_expression(node: Any) -> Slotted:
+def constant_expression(node: Any) -> Expression:
     """What literals alone compute: 2 + 3, lower('ABC')."""
     found = expression_of(node)
     if has_attributes(found):
@@ -76,7 +76,7 @@ def _is_computed(node: Any) -> bool:
     return any(name_of(one) is not None for one in node.walk())
 
 
-def expression_of(node: Any) -> Slotted:
+def expression_of(node: Any) -> Expression:
     try:
         return read_expression(node, name_of)
     except NotAnExpression as error:

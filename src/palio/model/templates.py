@@ -16,7 +16,8 @@ from typing import Any, NoReturn, TypeAlias
 
 from palio.errors import InvalidPredicate, InvalidValue, PalioError
 from palio.model.expressions.evaluation import value as evaluate
-from palio.model.expressions.reading import Slotted, filled, first_slot
+from palio.model.expressions.reading import filled, first_slot
+from palio.model.expressions.tree import Expression
 from palio.model.like import like_operand
 from palio.model.literals import BadLiteral, Literal, read, read_double, read_integer
 from palio.model.operands import constraint_value, in_operand
@@ -97,7 +98,7 @@ def literal(slot: int, negative: bool) -> OperandReader:
     return OperandReader(slot, value)
 
 
-def constant(expression: Slotted) -> OperandReader:
+def constant(expression: Expression) -> OperandReader:
     """What literals alone compute."""
     slot = first_slot(expression)
 

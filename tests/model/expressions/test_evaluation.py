@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from palio.model.expressions.evaluation import value
-from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression, names
+from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression
 
 X, Y = AttributeOf("x"), AttributeOf("y")
 
@@ -43,7 +43,3 @@ def test_logic_has_three_values() -> None:
 def test_types_are_not_mixed() -> None:
     assert computed(Call("equal", (X, Constant("1"))), x=1) == (None, [])
     assert computed(Call("lower", (X,)), x=1) == (None, ["lower: a string is needed, not 1"])
-
-
-def test_the_attributes_that_are_read() -> None:
-    assert sorted(names(Call("add", (X, Call("abs", (Y,)))))) == ["x", "y"]

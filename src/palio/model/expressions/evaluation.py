@@ -43,6 +43,7 @@ def evaluator(expression: Expression) -> Evaluator:
     if isinstance(expression, Constant):
         constant = expression.value
         return lambda _attributes, _failed: constant
+    assert isinstance(expression, Call), "a slot is filled first"
     parts = [evaluator(argument) for argument in expression.arguments]
     form = FORMS.get(expression.function)
     return form(parts) if form is not None else _call(expression, parts)

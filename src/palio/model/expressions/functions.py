@@ -19,14 +19,13 @@ from palio.model.expressions.number_functions import Computed
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`least` and `most` arguments; `infix` is the operator that it is written with."""
+    """It takes `least` to `most` arguments."""
 
     name: str
     compute: Callable[..., Computed | None]
     least: int
     most: int
     is_strict: bool = True
-    infix: str = ""
 
 
 MANY = 1000
@@ -38,12 +37,12 @@ def _table(*functions: Function) -> dict[str, Function]:
 
 
 FUNCTIONS = _table(
-    Function("add", numbers.add, 2, 2, infix="+"),
-    Function("subtract", numbers.subtract, 2, 2, infix="-"),
-    Function("multiply", numbers.multiply, 2, 2, infix="*"),
-    Function("divide", numbers.divide, 2, 2, infix="/"),
-    Function("mod", numbers.mod, 2, 2, infix="%"),
-    Function("div", numbers.div, 2, 2, infix="DIV"),
+    Function("add", numbers.add, 2, 2),
+    Function("subtract", numbers.subtract, 2, 2),
+    Function("multiply", numbers.multiply, 2, 2),
+    Function("divide", numbers.divide, 2, 2),
+    Function("mod", numbers.mod, 2, 2),
+    Function("div", numbers.div, 2, 2),
     Function("negative", numbers.negative, 1, 1),
     Function("abs", numbers.absolute, 1, 1),
     Function("round", numbers.rounded, 1, 2),
@@ -55,13 +54,13 @@ FUNCTIONS = _table(
     Function("least", logic.least, 2, MANY, is_strict=False),
     Function("greatest", logic.greatest, 2, MANY, is_strict=False),
     Function("nullif", logic.nullif, 2, 2, is_strict=False),
-    Function("equal", logic.equal, 2, 2, infix="="),
-    Function("not_equal", logic.not_equal, 2, 2, infix="!="),
-    Function("less", logic.less, 2, 2, infix="<"),
-    Function("less_or_equal", logic.less_or_equal, 2, 2, infix="<="),
-    Function("greater", logic.greater, 2, 2, infix=">"),
-    Function("greater_or_equal", logic.greater_or_equal, 2, 2, infix=">="),
-    Function("same", logic.same, 2, 2, is_strict=False, infix="<=>"),
+    Function("equal", logic.equal, 2, 2),
+    Function("not_equal", logic.not_equal, 2, 2),
+    Function("less", logic.less, 2, 2),
+    Function("less_or_equal", logic.less_or_equal, 2, 2),
+    Function("greater", logic.greater, 2, 2),
+    Function("greater_or_equal", logic.greater_or_equal, 2, 2),
+    Function("same", logic.same, 2, 2, is_strict=False),
     Function("lower", texts.lower, 1, 1),
     Function("upper", texts.upper, 1, 1),
     Function("trim", texts.trim, 1, 2),
@@ -92,6 +91,5 @@ FUNCTIONS = _table(
     Function("to_date", times.to_date, 1, 1),
     Function("datediff", times.datediff, 2, 2),
     Function("date_trunc", times.date_trunc, 2, 2),
-    Function("add_interval", times.add_interval, 3, 3),
     *[Function(f"cast as {name}", compute, 1, 1) for name, compute in CASTS.items()],
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from sqlglot import exp
@@ -17,25 +16,10 @@ from palio.model.expressions.decimals import Exact
 from palio.model.expressions.errors import ExpressionError
 from palio.model.expressions.functions import FUNCTIONS
 from palio.model.expressions.number_functions import Computed, IntLiteral
-from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression
+from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression, Slot
 from palio.model.literals import BadLiteral, Literal, read
 
-Slotted: TypeAlias = "Slot | AttributeOf | Constant | SlottedCall"
-
 _DECIMAL = re.compile(r"[0-9]*\.[0-9]*(?:[bB][dD])?|[0-9]+[bB][dD]")
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Where a literal stands."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class SlottedCall:
-    function: str
-    arguments: tuple[Slotted, ...]
 
 
 class NotAnExpression(Exception):
@@ -117,7 +101,7 @@ _CASTS = {
 }
 
 
-def read_expression(node: Any, name_of: Callable[[Any], str | None]) -> Slotted:
+def read_expression(node: Any, name_of: Callable[[Any], str | None]) -> Expression:
     """The expression of a node; `name_of` says which attribute a node names."""
     return _Reader(name_of).read(node)
 
@@ -126,7 +110,7 @@ class _Reader:
     def __init__(self, name_of: Callable[[Any], str | None]) -> None:
         self._name_of = name_of
 
-    def read(self, node: Any) -> Slotted:
+    def read(self, node: Any) -> Expression:
         kind = type(node)
         if kind is exp.Paren:
             return self.read(node.this)
@@ -146,7 +130,7 @@ class _Reader:
             raise NotAnExpression(node)
         return visit(self, node)
 
-    def _call(self, node: Any, function: str, keys: _Arguments) -> Slotted:
+    def _call(self, node: Any, function: str, keys: _Arguments) -> Expression:
         extra = [key for key, value in node.args.items() if value and key not in keys]
         if any(key not in _IGNORED for key in extra):
             raise NotAnExpression(node)
@@ -155,80 +139,80 @@ class _Reader:
             found = [_unwrapped(one) for one in found]
         return self._called(node, function, [one for one in found if one is not None])
 
-    def _called(self, node: Any, function: str, nodes: list[Any]) -> Slotted:
+    def _called(self, node: Any, function: str, nodes: list[Any]) -> Expression:
         known = FUNCTIONS.get(function)
         if known is not None and not known.least <= len(nodes) <= known.most:
             needs = f"{known.least}" if known.least == known.most else f"{known.least} or more"
             raise NotAnExpression(node, f"{function} takes {needs} arguments, not {len(nodes)}")
-        return SlottedCall(function, tuple(self.read(one) for one in nodes))
+        return Call(function, tuple(self.read(one) for one in nodes))
 
-    def listed(self, node: Any) -> Slotted:
+    def listed(self, node: Any) -> Expression:
         """this, and more in expressions."""
         function = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}[
             type(node)
         ]
         return self._called(node, function, [node.this, *node.expressions])
 
-    def concat(self, node: Any) -> Slotted:
+    def concat(self, node: Any) -> Expression:
         return self._called(node, "concat", node.expressions)
 
-    def trim(self, node: Any) -> Slotted:
+    def trim(self, node: Any) -> Expression:
         function = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(
             node.args.get("position") or "", "trim"
         )
         characters = node.args.get("expression")
         return self._called(node, function, [node.this, *([characters] if characters else [])])
 
-    def if_(self, node: Any) -> Slotted:
+    def if_(self, node: Any) -> Expression:
         otherwise = node.args.get("false") or exp.Null()
-        return SlottedCall("case", tuple(map(self.read, (node.this, node.args["true"], otherwise))))
+        return Call("case", tuple(map(self.read, (node.this, node.args["true"], otherwise))))
 
-    def case(self, node: Any) -> Slotted:
-        parts: list[Slotted] = []
+    def case(self, node: Any) -> Expression:
+        parts: list[Expression] = []
         compared = self.read(node.this) if node.this else None
         for branch in node.args["ifs"]:
             condition = self.read(branch.this)
             if compared is not None:
-                condition = SlottedCall("equal", (compared, condition))
+                condition = Call("equal", (compared, condition))
             parts += [condition, self.read(branch.args["true"])]
         default = node.args.get("default")
-        return SlottedCall("case", (*parts, self.read(default) if default else Constant(None)))
+        return Call("case", (*parts, self.read(default) if default else Constant(None)))
 
-    def is_null(self, node: Any) -> Slotted:
+    def is_null(self, node: Any) -> Expression:
         if isinstance(node.expression, exp.Null):
-            return SlottedCall("is null", (self.read(node.this),))
-        return SlottedCall("same", (self.read(node.this), self.read(node.expression)))
+            return Call("is null", (self.read(node.this),))
+        return Call("same", (self.read(node.this), self.read(node.expression)))
 
-    def nvl2(self, node: Any) -> Slotted:
-        absent = SlottedCall("is null", (self.read(node.this),))
+    def nvl2(self, node: Any) -> Expression:
+        absent = Call("is null", (self.read(node.this),))
         otherwise = node.args.get("false") or exp.Null()
-        return SlottedCall("case", (absent, self.read(otherwise), self.read(node.args["true"])))
+        return Call("case", (absent, self.read(otherwise), self.read(node.args["true"])))
 
-    def cast(self, node: Any) -> Slotted:
+    def cast(self, node: Any) -> Expression:
         wanted = node.args["to"].this.name
         function = f"cast as {_CASTS.get(wanted, wanted)}"
         if function not in FUNCTIONS:
             raise NotAnExpression(node, f"there is no CAST to {wanted}")
-        return SlottedCall(function, (self.read(node.this),))
+        return Call(function, (self.read(node.this),))
 
-    def trunc(self, node: Any) -> Slotted:
+    def trunc(self, node: Any) -> Expression:
         unit = node.args["unit"].name  # of the shape: the slot of a literal
         if not unit.isdigit():
             raise NotAnExpression(node)
-        return SlottedCall("date_trunc", (Slot(int(unit)), self.read(node.this)))
+        return Call("date_trunc", (Slot(int(unit)), self.read(node.this)))
 
-    def named(self, node: Any) -> Slotted:
+    def named(self, node: Any) -> Expression:
         name = str(node.this).lower()
         if name == "isnull" and len(node.expressions) == 1:
-            return SlottedCall("is null", (self.read(node.expressions[0]),))
+            return Call("is null", (self.read(node.expressions[0]),))
         if name == "isnotnull" and len(node.expressions) == 1:
-            return SlottedCall("not", (SlottedCall("is null", (self.read(node.expressions[0]),)),))
+            return Call("not", (Call("is null", (self.read(node.expressions[0]),)),))
         if name not in _NAMED:
             raise NotAnExpression(node)
         return self._called(node, _NAMED[name], node.expressions)
 
 
-_VISITS: dict[type, Callable[[_Reader, Any], Slotted]] = {
+_VISITS: dict[type, Callable[[_Reader, Any], Expression]] = {
     exp.Coalesce: _Reader.listed,
     exp.Least: _Reader.listed,
     exp.Greatest: _Reader.listed,
@@ -256,11 +240,11 @@ def _slot(node: Any) -> int:
     raise NotAnExpression(node, "this cannot be read")
 
 
-def filled(expression: Slotted, literals: list[Literal]) -> Expression:
+def filled(expression: Expression, literals: list[Literal]) -> Expression:
     """The expression with the literals of a text."""
     if isinstance(expression, Slot):
         return Constant(_value(literals[expression.number], expression.number))
-    if isinstance(expression, SlottedCall):
+    if isinstance(expression, Call):
         return Call(
             expression.function, tuple(filled(part, literals) for part in expression.arguments)
         )
@@ -279,16 +263,16 @@ def _value(token: Literal, slot: int) -> Computed:
     return IntLiteral(found) if type(found) is int else found
 
 
-def first_slot(expression: Slotted) -> int:
+def first_slot(expression: Expression) -> int:
     """The first literal of an expression; -1: it has none."""
     if isinstance(expression, Slot):
         return expression.number
-    if isinstance(expression, SlottedCall):
+    if isinstance(expression, Call):
         return next((slot for part in expression.arguments if (slot := first_slot(part)) >= 0), -1)
     return -1
 
 
-def has_attributes(expression: Slotted) -> bool:
-    if isinstance(expression, SlottedCall):
+def has_attributes(expression: Expression) -> bool:
+    if isinstance(expression, Call):
         return any(map(has_attributes, expression.arguments))
     return isinstance(expression, AttributeOf)

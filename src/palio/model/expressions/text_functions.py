@@ -26,19 +26,15 @@ def upper(value: Computed) -> str:
 
 
 def trim(value: Computed, characters: Computed = " ") -> str:
-    return text(value).strip(_set(characters))
+    return text(value).strip(text(characters))
 
 
 def ltrim(value: Computed, characters: Computed = " ") -> str:
-    return text(value).lstrip(_set(characters))
+    return text(value).lstrip(text(characters))
 
 
 def rtrim(value: Computed, characters: Computed = " ") -> str:
-    return text(value).rstrip(_set(characters))
-
-
-def _set(characters: Computed) -> str:
-    return text(characters)
+    return text(value).rstrip(text(characters))
 
 
 def length(value: Computed) -> int:

@@ -5,11 +5,10 @@ A date is its first instant, as everywhere in Palio.
 
 from __future__ import annotations
 
-from calendar import monthrange
 from datetime import UTC, datetime, timedelta
 
 from palio.model.expressions.errors import ExpressionError
-from palio.model.expressions.number_functions import Computed, whole
+from palio.model.expressions.number_functions import Computed
 from palio.model.expressions.text_functions import text
 
 
@@ -99,18 +98,3 @@ _CUTS = {
     "MM": "month", "MON": "month", "WEEK": "week", "DAY": "day", "DD": "day", "HOUR": "hour",
     "MINUTE": "minute", "SECOND": "second", "MILLISECOND": "millisecond", "MICROSECOND": "microsecond",
 }  # fmt: skip
-
-
-def add_interval(value: Computed, months: Computed, micros: Computed) -> datetime:
-    """Months first, to the last day of a month that is too short; then the rest."""
-    found = instant(value)
-    try:
-        count = found.year * 12 + found.month - 1 + whole(months)
-        moved = _in_month(found, count // 12, count % 12 + 1)
-        return moved + timedelta(microseconds=whole(micros))
-    except (ValueError, OverflowError):
-        raise ExpressionError("the instant lies outside the years 1 to 9999") from None
-
-
-def _in_month(found: datetime, year: int, month: int) -> datetime:
-    return found.replace(year=year, month=month, day=min(found.day, monthrange(year, month)[1]))

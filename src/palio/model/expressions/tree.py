@@ -1,4 +1,4 @@
-"""Expressions as trees: attributes, constants and calls.
+"""Expressions as trees: attributes, constants, slots for constants, and calls.
 
 price * 2 > abs(limit)          Call greater
                                 ├── Call multiply ── AttributeOf price, Constant 2
@@ -7,13 +7,12 @@ price * 2 > abs(limit)          Call greater
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from palio.model.expressions.number_functions import Computed
 
-Expression: TypeAlias = "AttributeOf | Constant | Call"
+Expression: TypeAlias = "AttributeOf | Constant | Slot | Call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +30,15 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
+class Slot:
+    """Where the shape of a text has a literal; see `reading.filled`."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A function of `functions.FUNCTIONS`, or one of `evaluation.FORMS`."""
 
     function: str
     arguments: tuple[Expression, ...]
-
-
-def names(expression: Expression) -> Iterator[str]:
-    """The attributes that an expression reads."""
-    stack = [expression]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, AttributeOf):
-            yield node.name
-        elif isinstance(node, Call):
-            stack.extend(node.arguments)
