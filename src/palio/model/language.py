@@ -63,7 +63,8 @@ def parse(
         raise LimitExceeded(
             f"the predicate has {len(text):,} characters, the limit is {TEXT_MAX:,}"
         )
-    text = text.rstrip().removesuffix(";")
+    if (ended := text.rstrip()).endswith(";"):
+        text = ended[:-1]
     shape, literals = lift(text)
     template = _kept.get(shape)
     if template is None or len(template.filters) > limit:
