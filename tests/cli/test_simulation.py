@@ -14,6 +14,7 @@ from tests.cli.commands import palio
 from typer.testing import CliRunner
 
 from palio.cli import app
+from palio.cli.simulation_runs import is_interrupted
 from palio.sim.routers.baselines import PlainRouter
 
 SMALL = ["sim", "--routers", "5", "--operations", "20", "--routing", "plain"]
@@ -112,3 +113,16 @@ def test_an_interrupt_ends_all_processes_and_counts_what_was_simulated() -> None
     assert "Traceback" not in errors
     assert "palio: interrupted" in errors
     assert " seeds, 0 failed" in rest
+
+
+def test_an_interrupt_while_an_outcome_is_printed_counts_what_was_taken() -> None:
+    taken = []
+
+    def take(outcome: int) -> None:
+        taken.append(outcome)
+        if outcome == 2:
+            raise KeyboardInterrupt
+
+    assert is_interrupted(iter([1, 2, 3]), 3, take)
+    assert taken == [1, 2]
+    assert not is_interrupted(iter([4]), 1, take)

@@ -10,9 +10,10 @@ import typer
 
 from palio.cli.application import NO, app
 from palio.cli.simulation_runs import (
-    Interrupted,
     chosen_faults,
     chosen_seeds,
+    end_interrupted,
+    is_interrupted,
     print_failure,
     print_json,
     replay_scenario,
@@ -71,13 +72,16 @@ def sim_brokers(
         verdicts = iter([verdict])
     else:
         verdicts = judge_all(settings, wanted, processes=processes)
-    interrupted = Interrupted()
-    for verdict in interrupted.before(verdicts, len(wanted)):
+
+    def take(verdict: RunVerdict[BrokerTotals]) -> None:
         summary.add(verdict)
         if verdict.kind is not None or not brief:
             _print_verdict(verdict, as_json)
+
+    was_interrupted = is_interrupted(verdicts, len(wanted), take)
     _print_summary(summary, as_json)
-    interrupted.check()
+    if was_interrupted:
+        end_interrupted()
     if summary.failed:
         print_failure(BROKERS, partial(draw, settings), summary.failed[0], "sim-brokers", as_json)
         raise typer.Exit(NO)

@@ -10,9 +10,10 @@ import typer
 
 from palio.cli.application import NO, app
 from palio.cli.simulation_runs import (
-    Interrupted,
     chosen_faults,
     chosen_seeds,
+    end_interrupted,
+    is_interrupted,
     print_failure,
     print_json,
     replay_scenario,
@@ -86,12 +87,16 @@ def sim(
     wanted = chosen_seeds(seeds, first, seed)
     summary = RouterSummary()
     outcomes = judge_all(settings, wanted, compare=compare, processes=processes)
-    for outcome in (interrupted := Interrupted()).before(outcomes, len(wanted)):
+
+    def take(outcome: RouterOutcome) -> None:
         summary.add_outcome(outcome)
         if outcome.verdict.kind is not None or not brief:
             _print_outcome(outcome, as_json)
+
+    was_interrupted = is_interrupted(outcomes, len(wanted), take)
     _print_summary(summary, as_json)
-    interrupted.check()
+    if was_interrupted:
+        end_interrupted()
     if summary.failed:
         print_failure(ROUTERS, partial(draw, settings), summary.failed[0], "sim", as_json)
         raise typer.Exit(NO)

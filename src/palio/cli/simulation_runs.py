@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import typer
 
@@ -33,24 +33,24 @@ def chosen_seeds(seeds: int, first: int, seed: int | None) -> range:
     return range(first, first + seeds) if seed is None else range(seed, seed + 1)
 
 
-class Interrupted:
-    """Whether Ctrl-C ended a simulation: what was simulated before still counts."""
+def is_interrupted(outcomes: Iterator[T], total: int, take: Callable[[T], None]) -> bool:
+    """Give each outcome to `take`, with a progress bar; True if Ctrl-C came before the end.
 
-    def __init__(self) -> None:
-        self._is_so = False
+    What was taken before still counts, wherever the interrupt comes: while the next one is
+    simulated, or while one is printed.
+    """
+    try:
+        for outcome in tracked(outcomes, "simulating", total):
+            take(outcome)
+    except KeyboardInterrupt:
+        return True
+    return False
 
-    def before(self, outcomes: Iterator[T], total: int) -> Iterator[T]:
-        """What is simulated, with a progress bar, until the end or an interrupt."""
-        try:
-            yield from tracked(outcomes, "simulating", total)
-        except KeyboardInterrupt:
-            self._is_so = True
 
-    def check(self) -> None:
-        """End the command, if so."""
-        if self._is_so:
-            print("palio: interrupted; the seeds above were simulated", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED)
+def end_interrupted() -> NoReturn:
+    """End a command whose simulation was interrupted."""
+    print("palio: interrupted; the seeds above were simulated", file=sys.stderr)
+    raise typer.Exit(INTERRUPTED)
 
 
 def replay_scenario(workload: SimulationWorkload[P], path: Path) -> None:
