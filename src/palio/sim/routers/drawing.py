@@ -92,8 +92,7 @@ def draw(settings: RouterSettings, seed: int) -> RouterPlan:
             duplicate=random.uniform(0, 0.2) if "duplicate" in settings.faults else 0.0,
             reorder=random.uniform(0, 0.3) if "reorder" in settings.faults else 0.0,
         ),
-        # Small, so that partitions fill an outbox, and bursts a window.
-        limits=LinkLimits(window=random.choice((2, 8)), outbox=random.choice((8, 32))),
+        limits=_limits(settings, random),
     )
     drawing = _RouterDrawing(settings, plan, random)
     if not settings.patterns:
@@ -110,6 +109,16 @@ def draw(settings: RouterSettings, seed: int) -> RouterPlan:
             operations=tuple(watching.operations(drawing.faults)),
         )
     )
+
+
+def _limits(settings: RouterSettings, random: Random) -> LinkLimits:
+    """Small, so that partitions fill an outbox, and bursts a window."""
+    window, outbox = random.choice((2, 8)), random.choice((8, 32))
+    if settings.topology in GRAPHS:
+        # A change of the topology restates each branch, at most one for each router. If those did not
+        # fit, the session would end, which changes the topology again, for ever.
+        outbox += settings.routers
+    return LinkLimits(window=window, outbox=outbox)
 
 
 def _links(topology: str, names: list[str], random: Random) -> tuple[tuple[str, str], ...]:
