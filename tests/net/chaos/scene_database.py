@@ -63,20 +63,20 @@ class FailoverScene(DatabaseScene):
         old, self._primary = self._primary, next(self._primaries)
         began = time.monotonic()
         await asyncio.to_thread(self._pair.kill, old)
-        waiting = [
-            asyncio.create_task(self._timed_probe(name, began, fault)) for name in self.names
-        ]
+        probes = {
+            name: asyncio.create_task(probed(self.cluster.url(name), f"probe-{name}-{began:.3f}"))
+            for name in self.names
+        }
         await asyncio.sleep(fault.lasts_s * fault.detail)  # somebody has to notice, and decide
+        promotion = time.monotonic()
         await asyncio.to_thread(self._pair.promote, self._primary)
-        self.note(f"node {self._primary} was promoted {time.monotonic() - began:.2f} s after "
-                  f"node {old} was killed")  # fmt: skip
-        await asyncio.gather(*waiting)
+        self.note(f"node {self._primary} was promoted in {time.monotonic() - promotion:.2f} s, "
+                  f"{promotion - began:.2f} s after node {old} was killed")  # fmt: skip
+        await asyncio.gather(
+            *(self.timed(name, ACKNOWLEDGED, probe, promotion) for name, probe in probes.items())
+        )
         await asyncio.to_thread(self._pair.follow, old)
         self.note(f"node {old} follows, synchronous")
-
-    async def _timed_probe(self, name: str, began: float, fault: Fault) -> None:
-        probe = probed(self.cluster.url(name), f"probe-{name}-{began:.3f}")
-        await self.timed(name, ACKNOWLEDGED, probe, began)
 
 
 class TakeoverScene(DatabaseScene):
