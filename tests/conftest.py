@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from palio.lab.bench.loopback.postgres import PostgresPair
 
 JAVA_MIN = 17
-EXAMPLES_MIN, EXAMPLES_SHARE = 30, 5
+EXAMPLES_MIN, EXAMPLES_SHARE = 20, 10
 SECONDS_MAX = 600
 """For one test, on a machine that may be very busy."""
 LONG_MARKS = frozenset({"slow", "fuzz", "cluster", "chaos", "attack"})
@@ -39,14 +39,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-examples",
         action="store_true",
-        help="draw as many random examples as tests say, not a fifth; `make fuzz` does",
+        help="draw as many random examples as tests say, not a tenth; `make fuzz` does",
     )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The tests of a file run in one process, which loads and prepares what they share once. Random
-    tests that say how many examples they draw mean a long run; here a fifth will do."""
+    tests that say how many examples they draw mean a long run; here a tenth will do."""
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(

@@ -252,7 +252,8 @@ def predicates_of(
     return parts.map(lambda found: Predicate(tuple(found)))
 
 
-constraints: SearchStrategy[Constraint] = constraints_on(names)
+asked_names = names.filter(lambda name: name[0] != "=")  # where a name with = says an expression
+constraints: SearchStrategy[Constraint] = constraints_on(asked_names)
 filters: SearchStrategy[Filter] = filters_of(constraints)
 predicates: SearchStrategy[Predicate] = predicates_of(filters)
 

@@ -10,6 +10,7 @@ True
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from palio.errors import InvalidPredicate, InvalidValue, LimitExceeded, PalioError, ParseError
@@ -21,6 +22,7 @@ from palio.model.predicate import Constraint, Filter, Predicate
 from palio.model.reduction import reduce
 
 if TYPE_CHECKING:
+    from palio import dialects
     from palio.matching.table import ForwardingTable
     from palio.net import blocking
     from palio.net.client import connect
@@ -42,6 +44,7 @@ __all__ = [
     "blocking",
     "connect",
     "covers",
+    "dialects",
     "intersects",
     "parse",
     "reduce",
@@ -54,6 +57,8 @@ def __getattr__(name: str) -> Any:
         from palio.matching.table import ForwardingTable
 
         return ForwardingTable
+    if name == "dialects":
+        return import_module("palio.dialects")
     if name == "connect":
         from palio.net.client import connect
 

@@ -92,7 +92,8 @@ class InvalidMessage(InvalidValue):
 class InvalidPredicate(PalioError, ValueError):
     """A constraint, filter or predicate that makes no sense, whatever it was made from.
 
-    `row` counts from 0 within `table`. `filter` and `constraint` count from 1 within the predicate.
+    `row` counts from 0 within `table`. `filter` and `constraint` count from 1 within the predicate,
+    which is that of `interface` where it is one of many.
     """
 
     def __init__(
@@ -104,10 +105,12 @@ class InvalidPredicate(PalioError, ValueError):
         table: str = "",
         filter: int | None = None,
         constraint: int | None = None,
+        interface: str | None = None,
         remedy: str = "",
     ) -> None:
         super().__init__(reason, remedy=remedy)
         self.attribute = attribute
+        self.interface = interface
         self.row = row
         self.table = table
         self.filter = filter
@@ -123,7 +126,8 @@ class InvalidPredicate(PalioError, ValueError):
         filter = "" if self.filter is None else f"filter {self.filter}"
         constraint = "" if self.constraint is None else f"constraint {self.constraint}"
         inner = _placed(self.detail, _attribute(self.attribute))
-        return _placed(inner, row, filter, constraint)
+        own = "" if self.interface is None else f"interface {self.interface!r}"
+        return _placed(inner, own, row, filter, constraint)
 
 
 class InvalidPattern(PalioError, ValueError):
@@ -222,8 +226,30 @@ class RefusedByBroker(NetworkError):
     """The broker said no: to the client, to a subscription, a message or a request."""
 
 
+class LivesElsewhere(RefusedByBroker):
+    """A durable subscription lives at another broker, which the client cannot reach by itself."""
+
+    def __init__(self, reason: str, broker: str, address: str) -> None:
+        super().__init__(reason, code="elsewhere")
+        self.broker = broker
+        self.address = address
+        """At which clients reach it; empty: nobody has said."""
+
+
 class SubscriptionEnded(NetworkError):
     """The broker, or the program itself, ended a subscription that is still in use."""
+
+
+class NoReply(NetworkError, TimeoutError):
+    """Nobody answered a request in time. It may have been processed."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"no reply came within {seconds:g} s",
+            remedy="check that somebody subscribes to the request and calls `note.reply`, or give a "
+            "larger timeout",
+        )
+        self.seconds = seconds
 
 
 class ClientClosed(NetworkError):

@@ -14,6 +14,7 @@ import asyncio
 import json
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Self, TypeAlias
@@ -37,6 +38,16 @@ HOLD_S_MAX = 0.05
 PATIENCE_S = 120.0
 _LONGEST = "palio_loop_hold_max_seconds"
 
+WORST_SCHEMA = {
+    "properties": {
+        "text": {"pattern": "(a|b|ab)*c{0,100}(x+x+)+y|(x?){50}z"},
+        "unique": {"uniqueItems": True, "maxItems": 20_000},
+        "several": {"anyOf": [{"items": {"const": i}} for i in range(20)]},
+    },
+    "patternProperties": {"^a.*b$": {"type": "string"}},
+    "additionalProperties": {"type": "integer"},
+}
+"""Of what takes long in a schema, something of each."""
 _CONFIG = f"""
 [times]
 keepalive = "10 s"  # attackers are slow when the machine is busy, and are not dead
@@ -53,6 +64,10 @@ publish = "TRUE"
 [identities.publisher]
 token_sha256 = "{token_hash(PUBLISHER)}"
 publish = "p = 1"
+
+[schemas.worst]
+where = "worst = 1"
+schema = "worst.json"
 
 [neighbours.{EVIL}]
 secret = "{SECRET}"
@@ -106,7 +121,7 @@ class Holds:
         return (
             f"held {1000 * self.longest_s:.0f} ms at most, p99.9 {_p999_ms(self.buckets):g} ms; "
             f"processor time {1000 * self.cpu_longest_s:.0f} ms, "
-            f"p99.9 {_p999_ms(self.cpu_buckets):g} ms"
+            f"p99.9 {_p999_ms(self.cpu_buckets):g} ms, {_beyond(self.cpu_buckets, 0.01):,.0f} turns above 10 ms"
         )
 
 
@@ -128,15 +143,22 @@ def _p999_ms(buckets: Buckets) -> float:
     return 1000 * min((s for s, n in buckets.items() if n >= 0.999 * total > 999), default=0.0)
 
 
+def _beyond(buckets: Buckets, seconds: float) -> float:
+    return max(buckets.values(), default=0) - buckets.get(seconds, 0)
+
+
 class Arena:
     """`full`: as much as the attack takes; otherwise little of it, for `make test` and `make slow`."""
 
     def __init__(self, folder: Path, *, full: bool, brokers: int = 1) -> None:
         self.folder, self.full = folder, full
         self.names = [f"b{n + 1}" for n in range(brokers)]
-        ports = free_ports(0, 2 * brokers)
+        ports = free_ports(0, 3 * brokers + 1)
         self.ports = dict(zip(self.names, ports[:brokers], strict=True))
-        self._pages = dict(zip(self.names, ports[brokers:], strict=True))
+        self._pages = dict(zip(self.names, ports[brokers : 2 * brokers], strict=True))
+        self._mqtt = dict(zip(self.names, ports[2 * brokers : -1], strict=True))
+        self.http = Endpoint(HOST, ports[-1])
+        """Of the first broker."""
         self.processes = BrokerProcesses()
         self._witness: asyncio.subprocess.Process | None = None
         self.reports: list[Report] = []
@@ -153,12 +175,16 @@ class Arena:
             if name not in self.processes.running:
                 path = self.folder / f"{name}.toml"
                 path.write_text(self._config(name))
+                (self.folder / "worst.json").write_text(json.dumps(WORST_SCHEMA))
                 self.processes.start(name, path, self.folder / f"{name}.log")
 
     def _config(self, name: str) -> str:
         text = f'[broker]\nname = "{name}"\nlisten = "{HOST}:{self.ports[name]}"\ndata = "{name}"\n'
-        text += f'secret = "{SECRET}"\n[metrics]\nlisten = "{HOST}:{self._pages[name]}"\n{_CONFIG}'
+        text += f'secret = "{SECRET}"\n[metrics]\nlisten = "{HOST}:{self._pages[name]}"\n'
+        text += f'[mqtt]\nlisten = "{HOST}:{self._mqtt[name]}"\n{_CONFIG}'
         at = self.names.index(name)
+        if at == 0 and find_spec("h11") is not None:
+            text += f'[http]\nlisten = "{self.http}"\nreceive = "3 s"\nstalled = "5 s"\n'
         if at:
             before = self.names[at - 1]
             text += f'[neighbours.{before}]\naddress = "{HOST}:{self.ports[before]}"\n'
@@ -188,6 +214,9 @@ class Arena:
 
     def endpoint(self, name: str = "b1") -> Endpoint:
         return Endpoint(HOST, self.ports[name])
+
+    def mqtt_endpoint(self, name: str = "b1") -> Endpoint:
+        return Endpoint(HOST, self._mqtt[name])
 
     def page(self, name: str = "b1") -> Endpoint:
         return Endpoint(HOST, self._pages[name])

@@ -104,6 +104,38 @@ async def hostile_attributes(arena: Arena) -> str:
 
 
 @case(
+    "messages of 60 KiB that take a schema as long as any, and thousands of small ones at once",
+    in_test=True,
+)
+async def worst_for_a_schema(arena: Arena) -> str:
+    worst: list[dict[str, object]] = [
+        {"text": "ab" * 14_000 + "x" * 32_000},
+        {"text": "x" * 60_000},
+        {"unique": [[[i]] for i in range(6_000)]},
+        {"unique": [{} for _ in range(14_000)]},
+        {"unique": [[i] for i in range(700)]},
+        {"several": [1] * 20_000},
+        {"several": [19] * 1_000},
+        {f"a{i}b": i for i in range(1_400)},
+        {f"n{i}": i for i in range(4_000)},
+    ]
+    texts = [json.dumps({"worst": 1} | one).encode() for one in worst]
+    small = b'{"worst": 1, "text": "x", "bad": "x"}'
+    async with await Attacker.at(arena.endpoint()) as eve:
+        for _ in range(arena.count(1, 5)):
+            for text in texts:
+                eve.publish(text, durable=True)
+                await eve.drain()
+            for _ in range(arena.count(2_000, 5_000)):
+                eve.publish(small)
+            await eve.drain()
+        last = eve.publish(b'{"worst": 1}', durable=True)
+        await eve.until(lambda: any(p.number >= last for p in eve.all(Published)))
+        assert await eve.alive()
+        return f"{eve.counts[Rejected]} rejected"
+
+
+@case(
     "100 live messages of 4 MiB to 4 subscriptions that do not take them",
 )
 async def large_messages_for_the_slow(arena: Arena) -> str:

@@ -20,8 +20,11 @@ import pytest
 from tests.attack import (  # noqa: F401
     clients,
     durables,
+    expressions,
     frames,
+    http,
     messages,
+    mqtt,
     operations,
     pages,
     predicates,

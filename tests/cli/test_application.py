@@ -1,8 +1,10 @@
-"""The application: its help."""
+"""The application: its help and its version."""
 
 from __future__ import annotations
 
 from tests.cli.commands import palio
+
+import palio as library
 
 
 def test_help_names_every_command() -> None:
@@ -10,3 +12,8 @@ def test_help_names_every_command() -> None:
     assert done.returncode == 0
     for command in ("match", "parse", "covers", "demo"):
         assert command in done.stdout
+
+
+def test_the_version() -> None:
+    done = palio("--version")
+    assert (done.returncode, done.stdout) == (0, f"palio {library.__version__}\n")

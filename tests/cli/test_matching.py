@@ -57,6 +57,17 @@ def test_match_prints_json_lines(tmp_path: Path, kind: str) -> None:
     assert lines[0]["message"] == {"dest": "MXP", "price": 450}
 
 
+def test_a_name_that_no_message_has_is_told_once(tmp_path: Path) -> None:
+    predicates, messages = tmp_path / "rules.csv", write_messages(tmp_path, "jsonl")
+    predicates.write_text("interface,predicate\na,lower(desst) = 'mxp'\nb,price > 5 OR gone = 1\n")
+    done = palio("match", "--predicates", predicates, "--messages", messages)
+    assert done.returncode == 0
+    told = "palio: predicates ask about 'desst' (near it: 'dest'), 'gone', and no message has it"
+    assert done.stderr.splitlines().count(told) == 1
+    predicates.write_text("interface,predicate\na,lower(dest) = 'mxp'\n")
+    assert palio("match", "--predicates", predicates, "--messages", messages).stderr == ""
+
+
 def test_in_a_process_of_its_own(tmp_path: Path) -> None:
     """Each exit code, and what goes where."""
     where = ["match", "--predicates", write_predicates(tmp_path, "csv"), "--messages"]
@@ -100,6 +111,34 @@ def test_csv_types_can_be_chosen(tmp_path: Path) -> None:
     }
 
 
+def test_columns_that_nobody_asks_for_never_fail(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "price": pa.array(["450.00", "600.00"]).cast(pa.decimal128(9, 2)),
+            "tags": [["a", "b"], None],
+            "m": pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.int64())),
+            "blob": [b"hi", None],
+            "clock": pa.array([0, 1], pa.time64("us")),
+            "moment": pa.array([0, 1], pa.timestamp("us")),
+        }
+    )
+    pa.parquet.write_table(table, tmp_path / "events.parquet")
+    (tmp_path / "subs.csv").write_text(
+        "interface,predicate\na,price < 500\nb,\"array_contains(tags, 'b')\"\nc,m.k = 1\n"
+    )
+    where = ("match", "--predicates", tmp_path / "subs.csv", "--messages")
+    done = palio(*where, tmp_path / "events.parquet")
+    assert json.loads(done.stdout) == {
+        "row": 0,
+        "interfaces": ["a", "b", "c"],
+        "message": {"price": 450, "tags": ["a", "b"], "m.k": 1, "blob": {"$binary": "aGk="}},
+    }
+    (tmp_path / "subs.csv").write_text("interface,predicate\na,hour(moment) < 5\n")
+    done = palio(*where, tmp_path / "events.parquet")
+    assert done.returncode == 2
+    assert "column 'moment': the type timestamp[us] has no time zone" in done.stderr
+
+
 BAD_FILES = [
     ("s.csv", "", "m.jsonl", "{}", "the file is empty"),
     ("s.csv", "name,text\na,b\n", "m.jsonl", "{}", "no interface and no predicate"),
@@ -108,7 +147,7 @@ BAD_FILES = [
     ("s.jsonl", "[]", "m.jsonl", "{}", "not a JSON object"),
     ("s.parquet", "not parquet", "m.jsonl", "{}", "not a Parquet file"),
     ("s.txt", "", "m.jsonl", "{}", "ends in none of"),
-    ("s.csv", "interface,predicate\na,x = 1\n", "m.jsonl", '{"x": 1}\n{"x": [1]}', "line 2"),
+    ("s.csv", "interface,predicate\na,x = 1\n", "m.jsonl", '{"x": 1}\n{"x": [1}', "line 2"),
     ("s.csv", "interface,predicate\na,x = 1\n", "m.csv", "x,y\n1\n", "m.csv"),
     ("s.csv", "interface,predicate\na,x = 1\n", "m.csv", "x,x\n1,2\n", "x"),
     ("s.csv", "interface,predicate\na,x = 1\n", "gone.jsonl", None, "no such file"),
@@ -161,3 +200,62 @@ def test_stats_wants_one_source(arguments: list[str]) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("palio: ")
     assert "Traceback" not in done.stderr
+
+
+def test_match_names_attributes_that_no_message_has(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.csv"
+    rules.write_text(
+        "interface,predicate\nann,prise < 500\nbob,lower(dest) = 'mxp' AND price > 1\n"
+    )
+    done = palio("match", "--predicates", rules, "--messages", write_messages(tmp_path, "csv"))
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
+    assert "predicates ask about 'prise' (near it: 'price'), and no message has it" in done.stderr
+    fitting = palio(
+        "match", "--predicates", write_predicates(tmp_path, "csv"),
+        "--messages", write_messages(tmp_path, "jsonl"),
+    )  # fmt: skip
+    assert "no message has" not in fitting.stderr
+
+
+def test_match_says_what_could_not_be_computed(tmp_path: Path) -> None:
+    rules, events = tmp_path / "rules.csv", tmp_path / "events.jsonl"
+    rules.write_text('interface,predicate\nann,"10 / x > 1"\nbob,"CAST(s AS INT) > 5"\n')
+    events.write_text('{"x": 0, "s": "a"}\n{"x": 5, "s": "7"}\n{"x": 0, "s": "1"}\n')
+    done = palio("match", "--predicates", rules, "--messages", events, "--brief")
+    assert done.stdout == '{"row": 1, "interfaces": ["ann", "bob"]}\n'
+    assert (
+        "palio: values of expressions that could not be computed, and were NULL: 3; most of them of '10 / x': 2"
+        in done.stderr
+    )
+    events.write_text('{"x": 5, "s": "7"}\n')
+    fine = palio("match", "--predicates", rules, "--messages", events)
+    assert "could not be computed" not in fine.stderr
+
+
+def test_match_says_which_types_never_match(tmp_path: Path) -> None:
+    rules, events = tmp_path / "rules.csv", tmp_path / "events.jsonl"
+    rules.write_text(
+        "interface,predicate\nann,at > '2024-03-01'\nbob,to_date(at) = '2024-03-10'\ncy,tags = 'a'\n"
+        "di,n > 4 AND s = 'x'\ned,n = '5'\n"
+    )
+    events.write_text(
+        '{"at": {"$time": "2024-03-10T11:30:00Z"}, "tags": ["a"], "n": "5", "s": 3}\n'
+    )
+    done = palio("match", "--predicates", rules, "--messages", events, "--brief")
+    assert done.stdout == '{"row": 0, "interfaces": ["ed"]}\n'
+    said = [line for line in done.stderr.splitlines() if "nothing is cast" in line]
+    assert [line.split(" with ")[0] for line in said] == [
+        "palio: predicates compare 'to_date(`at`)'",
+        "palio: predicates compare 'at'",
+        "palio: predicates compare 's'",
+        "palio: predicates compare 'tags'",
+    ]
+
+
+def test_stats_of_rules_in_another_dialect(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.jsonl"
+    rules.write_text('{"interface": "ann", "predicate": {"dest": ["MXP", "LIN"]}}\n')
+    done = palio("stats", "--predicates", rules, "--dialect", "eventbridge", "--json")
+    assert json.loads(done.stdout)["interfaces"] == 1, done.stderr
+    table = palio("stats", "--table", tmp_path / "t.palio", "--zone", "Europe/Rome")
+    assert "--dialect and --zone are for --predicates" in table.stderr

@@ -82,7 +82,8 @@ def test_a_message_with_a_body_reaches_a_durable_subscription(
     body = tmp_path / "body"
     body.write_bytes(b"\xff\x00")
     to = ("--url", line.urls[1], "--name", "shop")
-    done = command("publish", "price=450", "dest=MXP", "--body", body, *to)
+    done = command("publish", "price=450", "dest=MXP", "--body", body, "--header", "trace=7",
+                   "--header", "correlation=ab", *to)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert done.stderr.startswith("palio: stored by b2 as number ")
@@ -95,9 +96,11 @@ def test_a_message_with_a_body_reaches_a_durable_subscription(
     assert first["attributes"] == {"price": 450, "dest": "MXP"}
     assert first["publisher"] == "anonymous/shop"
     assert first["body_base64"] == "/wA="
+    assert first["headers"] == {"trace": 7, "correlation": {"$binary": "YWI="}}
     assert [first["position"], second["position"]] == [1, 2]
     assert second["number"] > first["number"]
     assert "body" not in second
+    assert "headers" not in second
 
 
 def test_what_was_printed_is_acknowledged_and_the_rest_waits(line: Cluster) -> None:
@@ -288,6 +291,10 @@ def _brokers_of(folder: Path) -> list[int]:
         (["publish", "--json", "[1]"], "--json: "),
         (["publish", "a=1", "--body", "/no/such"], "cannot be read: No such file"),
         (["publish", "--body", "x"], "--body belongs to one message"),
+        (["publish", "--header", "x=1"], "--header belongs to one message"),
+        (["publish", "--expires-in", "1 s"], "--expires-in belongs to one message"),
+        (["publish", "a=1", "--expires-in", "soon"], "--expires-in: 'soon' is no time: 30 s"),
+        (["publish", "a=1", "--header", "x"], "--header: an attribute is written name=value"),
         (["publish", "a=1", "--url", "http://x"], "not of the form palio://host:port"),
         (["publish", "a=1", "--key", "x"], "--certificate and --key belong together"),
         (["publish", "a=1", "--url", "palio://127.0.0.1:1"], "127.0.0.1:1"),

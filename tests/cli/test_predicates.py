@@ -17,10 +17,10 @@ def test_parse_shows_three_notations() -> None:
 
 
 def test_parse_points_at_the_error() -> None:
-    done = palio("parse", "price < 500 AND dest = MXP")
+    done = palio("parse", "price < 500 AND dest(x) = MXP")
     assert done.returncode == 2
     line, pointer = done.stderr.rstrip("\n").splitlines()[-2:]
-    assert line[pointer.index("^") :].startswith("MXP")
+    assert line[pointer.index("^") :].startswith("dest(x)")
 
 
 def test_covers_answers_with_a_witness() -> None:
@@ -33,3 +33,26 @@ def test_covers_answers_with_a_witness() -> None:
     assert discrete.returncode == 0
     assert palio("covers", "x = 4", "x > 3 AND", "--types", "x=int").returncode == 2
     assert palio("covers", "x = 4", "x = 4", "--types", "x").returncode == 2
+
+
+def test_covers_does_not_claim_to_decide_expressions() -> None:
+    unproven = palio("covers", "x LIKE 'a%'", "x LIKE 'a%b'")
+    assert (unproven.returncode, unproven.stdout[:15]) == (1, "no (not proven:")
+    assert palio("covers", "lower(x) IN ('a', 'b')", "lower(x) = 'a'").returncode == 0
+
+
+def test_rules_in_another_dialect_or_zone() -> None:
+    done = palio("parse", "--dialect", "jms", "weight NOT BETWEEN 10 AND 20")
+    assert "weight < 10 OR weight > 20" in done.stdout
+    done = palio("parse", "--zone", "Europe/Rome", "at >= TIMESTAMP '2024-03-01 10:00:00'")
+    assert "2024-03-01T09:00:00Z" in done.stdout
+    rule = '{"price": [{"numeric": ["<", 500]}]}'
+    yes = palio("covers", "--dialect", "eventbridge", rule, rule)
+    assert (yes.returncode, yes.stdout[:3]) == (0, "yes")
+    for wrong, said in (
+        (("--dialect", "jms", "--zone", "Europe/Rome", "x = 1"), "--zone is for predicates in SQL"),
+        (("--dialect", "nosuch", "x = 1"), "no dialect 'nosuch'; there are sql, "),
+        (("--from", "paper", "--dialect", "jms", "x = 1"), "are for --from sql"),
+    ):
+        refused = palio("parse", *wrong)
+        assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr

@@ -42,7 +42,7 @@ def test_covering_says_what_it_saved() -> None:
 
 
 def test_patterns_say_what_delegation_saved() -> None:
-    options = ["sim", "--patterns", "--routers", "8", "--faults", "none", "--seeds", "8"]
+    options = ["sim", "--patterns", "--routers", "8", "--faults", "none", "--seeds", "3"]
     done = palio(*options, "--json")
     assert done.returncode == 0, done.stderr
     total = json.loads(done.stdout.splitlines()[-1])
@@ -100,7 +100,7 @@ def test_bad_options_get_a_sentence(arguments: list[str], says: str) -> None:
 
 
 def test_an_interrupt_ends_all_processes_and_counts_what_was_simulated() -> None:
-    command = [sys.executable, "-m", "palio.cli", "sim", "--seeds", "100000", "--processes", "2"]
+    command = [sys.executable, "-m", "palio.cli", *SMALL, "--seeds", "100000", "--processes", "2"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -269,3 +269,55 @@ def test_demo_routes_flights() -> None:
     assert done.returncode == 0, done.stderr
     assert "500 messages" in done.stdout.replace("\n", " ")
     assert "messages/s" in done.stdout.replace("\n", " ")
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_route_computes_expressions(run: Any, tmp_path: Path) -> None:
+    """Shared, residual, of arrays, and some that fail: in a batch, and in a stream that takes up others."""
+    subs = tmp_path / "subs.csv"
+    subs.write_text(
+        "interface,predicate\n"
+        "ann,\"lower(name) = 'ann' AND price * 2 > 100\"\n"
+        "bob,\"name LIKE 'A%n_' OR 10 / price > 1\"\n"
+        "cy,\"array_contains(tags, 'x') AND size(tags) = 2\"\n"
+        + "".join(f'near{k},"abs(price - {k}.5) < 0.3 AND price < 90"\n' for k in range(20))
+    )
+    events = [
+        {"name": "Ann", "price": 60.0, "tags": ["x", "y"]}, {"name": "Anny", "price": 0.0, "tags": ["x"]},
+        {"name": "q", "price": 5.5, "tags": None}, {"name": None, "price": 99.5, "tags": ["y", "x"]},
+    ]  # fmt: skip
+    wanted = [
+        ("Ann", "ann"),
+        ("Ann", "bob"),
+        ("Ann", "cy"),
+        ("Anny", "bob"),
+        ("q", "bob"),
+        ("q", "near5"),
+        (None, "cy"),
+    ]
+
+    def found(out: Path) -> list[tuple[str | None, str]]:
+        rows = pq.read_table(out).to_pylist()
+        return sorted(
+            (
+                (json.loads(r["message"])["name"] if "message" in r else r["name"], r["interface"])
+                for r in rows
+            ),
+            key=str,
+        )
+
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "0.jsonl").write_text("\n".join(map(json.dumps, events)))
+    run("route", "--predicates", subs, "--messages", folder, "--out", tmp_path / "batch")
+    assert found(tmp_path / "batch") == sorted(wanted, key=str)
+    stream = ["--messages", folder, "--out", tmp_path / "stream", "--stream", "--once", "--json"]
+    run("route", "--predicates", subs, *stream)
+    assert found(tmp_path / "stream") == sorted(wanted, key=str)
+    (folder / "1.jsonl").write_text("\n".join(map(json.dumps, events)))
+    subs.write_text("interface,predicate\ndee,\"upper(name) = 'ANN' AND price DIV 7 = 8\"\n")
+    summary = json.loads(run("route", "--predicates", subs, *stream))
+    assert (summary["messages"], summary["version"]) == (4, 2)
+    rows = pq.read_table(tmp_path / "stream").to_pylist()
+    assert len(rows) == len(wanted)

@@ -11,9 +11,7 @@ import pytest
 from tests.differential.constant_drawing import Drawing
 
 from palio.model.expressions.evaluation import value
-from palio.model.expressions.reading import filled
-from palio.model.literals import lift
-from palio.model.sql_nodes import constant_expression
+from palio.model.expressions.parsing import expression_of_text
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -23,13 +21,8 @@ AT_ONCE = 200
 
 def computed(text: str) -> tuple[object, list[str]]:
     """The value of an expression, and the errors on the way."""
-    import sqlglot
-    from sqlglot import exp
-
-    shape, literals = lift(text)
-    parsed: Any = sqlglot.parse_one(f"({shape}\n)", into=exp.Condition, dialect="spark")
     errors: list[str] = []
-    return value(filled(constant_expression(parsed.this), literals), {}, errors.append), errors
+    return value(expression_of_text(text), {}, errors.append), errors
 
 
 def plain(found: object) -> object:

@@ -31,12 +31,13 @@ from palio.matching.table import ForwardingTable
 from palio.model.message import Message
 from palio.model.operators import ORDER_OPS, STRING_OPS, Op
 from palio.model.predicate import Constraint, Filter, Predicate
-from palio.model.values import INT_MAX, INT_MIN, Type, format_instant, type_of
+from palio.model.values import INT_MAX, INT_MIN, Type, format_instant, kind_of
 from palio.net.client.attributes import from_bytes
 from palio.protocol.wire.batch import Entry, MessageBatch
 from palio.routing import interest_table
 from palio.routing.interest_table import InterestTable
 from tests.fuzz.findings import Finding
+from tests.matching.encode.batches import plain_text
 
 VALUES: dict[Type, list[Any]] = {
     Type.BOOL: [True, False],
@@ -257,12 +258,16 @@ class AttributeReaders:
         table = tables()["pivot"]
         engine: Any = table._engine
         cases = [message.to_json().encode() for message in messages]
-        wanted = engine.match(messages)
-        rows = pa.record_batch([_attribute_lists(messages)], ["m"])
+        scalars = [
+            Message({name: value for name, value in message.items() if kind_of(value)})
+            for message in messages
+        ]
+        wanted = engine.match(scalars)
+        rows = pa.record_batch([_attribute_lists(scalars)], ["m"])
         _compare_answers("attributes", cases, wanted, engine.match_rows(rows, "attributes", "m"))
         for kind, arrow in _ARROW_TYPES.items():
             own = [
-                {name: value for name, value in message.items() if type_of(value) is kind}
+                {name: value for name, value in message.items() if kind_of(value) is kind}
                 for message in messages
             ]
             wanted = engine.match([Message(one) for one in own])
@@ -341,7 +346,10 @@ def _first_difference(found: Any, oracle: Any, counts: Any) -> str | None:
 
 def _texts(batch: Any) -> list[bytes | None]:
     blob, begin = bytes(batch.text_blob), batch.text_begin.tolist()
-    return [None if at < 0 else blob[begin[at] : begin[at + 1]] for at in batch.text.tolist()]
+    return [
+        None if at < 0 else plain_text(type, blob[begin[at] : begin[at + 1]])
+        for type, at in zip(batch.type.tolist(), batch.text.tolist(), strict=True)
+    ]
 
 
 def _renumbered(found: tuple[Any, Any], table: ForwardingTable) -> tuple[Any, Any]:

@@ -81,9 +81,20 @@ def _plain(item: object) -> list[object]:
         return [item]
     if not item.names:
         item.sign("", 2**63 - 1)
-        return [(PublishHeader, e.number, e.time, item.durable, e.attributes, e.body) for e in item]
+        return [
+            (PublishHeader, e.number, e.time, item.durable, e.attributes, e.payload) for e in item
+        ]
     return [
-        (ForwardHeader, e.route, e.publisher, e.number, e.time, item.durable, e.attributes, e.body)
+        (
+            ForwardHeader,
+            e.route,
+            e.publisher,
+            e.number,
+            e.time,
+            item.durable,
+            e.attributes,
+            e.payload,
+        )
         for e in item
     ]
 

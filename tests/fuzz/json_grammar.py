@@ -59,6 +59,9 @@ TOKENS = [
 ]  # fmt: skip
 _TOKENS = [token.encode("latin-1") for token in TOKENS]
 SEEDS = [text.encode() for text in (*PLAIN_TEXTS, *ODD_TEXTS) if len(text) < 2_000]
+LONG_NUMBERS = ["1e400", "-1e400", "9" * 30, "9" * 4001, "9" * 4301, "0." + "9" * 400, "1e-400"]
+_CLOSED = bytes.maketrans(b"[{", b"]}")
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[{"))
 _OTHER_NAMES = [*TRICKY_NAMES, "\ud800", "a\udc00"]
 _OTHER_STRINGS = [*TRICKY_STRINGS, "\ud800"]
 _ENCODINGS = [
@@ -130,11 +133,23 @@ class AttributeTexts:
             return random.choice(("true", "false", "null"))
         if roll < 0.88:
             return self._tagged() if random.random() < 0.6 else self._object(depth + 1)
-        if roll < 0.98:
+        if roll < 0.94:
             return self._object(depth + 1)
-        return random.choice(
-            ("[]", "[1]", "[{}]", "True", "None", "nul", "", "undefined", '{"a":[]}')
-        )
+        if roll < 0.985:
+            return self._array(depth)
+        return random.choice(("True", "None", "nul", "", "undefined", "[", "]", '{"a":[}'))
+
+    def _array(self, depth: int) -> str:
+        random = self._random
+        count = random.choice((0, 1, 1, 2, 3)) if depth < 5 else 0
+        space = random.choice(SPACES) if random.random() < 0.1 else ""
+        items = [
+            random.choice(LONG_NUMBERS) if random.random() < 0.1 else self._value(depth + 2)
+            for _ in range(count)
+        ]
+        if random.random() < 0.02:
+            items.append("")
+        return f"[{space}{f'{space},{space}'.join(items)}{space}]"
 
     def _number(self) -> str:
         random = self._random
@@ -175,7 +190,11 @@ class AttributeTexts:
     def _tagged(self) -> str:
         random = self._random
         tag, texts = random.choice(
-            (("$time", INSTANTS), ("$float", ["NaN", "Infinity", "-Infinity"]))
+            (
+                ("$time", INSTANTS),
+                ("$float", ["NaN", "Infinity", "-Infinity"]),
+                ("$binary", ["", "aGk=", "aGk", "a b=", "\\u0061Gk="]),
+            )
         )
         roll = random.random()
         if roll < 0.75:
@@ -227,14 +246,14 @@ class AttributeTexts:
                 (30, 31, 32, 33, 62, 63, 64, 65, 66, 100, 500, *range(900, 1000, 7))
             )
             begin = random.choice(
-                (b'{"a":', b'{"":', b'{"a":1,"b":', b"[", b'{"a":[', b'{"a":{"$time":')
+                (
+                    *(b'{"a":', b'{"":', b'{"a":1,"b":', b"[", b'{"a":[', b'{"a":{"$time":'),
+                    *(b'{"a":[[', b'{"b":[{"c":'),
+                )
             )
             value = random.choice((b"1", b"{}", b'{"$float":"NaN"}', b"[]", b'"x"'))
-            return (
-                begin * depth
-                + value
-                + b"}" * (begin.count(b"{") * depth + random.choice((0, 0, 0, 1)))
-            )
+            ends = begin.translate(_CLOSED, _NOT_BRACKETS)[::-1] * depth
+            return begin * depth + value + ends + random.choice((b"", b"", b"", b"}", b"]"))
         if kind == 1:
             count = random.randrange(1, 3_000)
             pairs = [f'"n{i}":{i}' for i in range(count)]

@@ -8,6 +8,8 @@
     tables         files of forwarding tables, with a right checksum
     records        what a broker has stored, changed
     configuration  broker.toml
+    requests, sockets, bodies   HTTP (http_readers.py)
+    mqtt_packets, mqtt_clients   packets of MQTT, and connections (mqtt_targets.py)
 
 A case that fails is made smaller and raised as a Finding. The same seed gives the same cases.
 """
@@ -16,7 +18,6 @@ from __future__ import annotations
 
 import random as randomness
 import tempfile
-from abc import ABC, abstractmethod
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -39,7 +40,9 @@ from tests.fuzz.attribute_readers import BROKERS_SAMPLE, AttributeReaders
 from tests.fuzz.broker_readers import BrokerReaders
 from tests.fuzz.findings import Finding, failure_of, shrink
 from tests.fuzz.frame_grammar import FrameStreams
+from tests.fuzz.http_readers import Bodies, Requests, SocketBytes
 from tests.fuzz.json_grammar import AttributeTexts
+from tests.fuzz.target import Target
 from tests.fuzz.test_parser import mutated as mutated_predicate
 from tests.fuzz.test_parser import soup
 from tests.matching.file import test_soundness as table_files
@@ -49,38 +52,8 @@ from tests.protocol.exchange import Exchange, network
 from tests.protocol.wire.mutation import mutated
 
 
-class Target(ABC):
-    name: ClassVar[str]
-    share: ClassVar[float]
-    """Of all cases of a night."""
-    chunk: ClassVar[int]
-
-    def run(self, seed: int) -> int:
-        """Check a chunk of cases; how many these were. Raises a Finding."""
-        random = Random(f"{self.name} {seed}")
-        for _ in range(self.chunk):
-            self.check_small(self.draw(random))
-        return self.chunk
-
-    def check_small(self, case: list[bytes]) -> None:
-        """Check a case; one that fails is made smaller."""
-        error = failure_of(self.check, case)
-        if error is not None:
-            small = shrink(case, self.check)
-            error = failure_of(self.check, small) or error
-            raise Finding(f"{type(error).__name__}: {error}", small) from error
-
-    @abstractmethod
-    def draw(self, random: Random) -> list[bytes]:
-        """A case."""
-
-    @abstractmethod
-    def check(self, case: list[bytes]) -> object:
-        """Raises what must not be raised."""
-
-
 class Attributes(Target):
-    name, share, chunk = "attributes", 0.82, 10_000
+    name, share, chunk = "attributes", 0.72, 10_000
 
     @cached_property
     def _brokers(self) -> BrokerReaders:
@@ -418,7 +391,11 @@ class Configuration(_InFolder):
 
 
 def all_targets() -> list[Target]:
+    from tests.fuzz.mqtt_targets import MqttClients, MqttReaders  # they are Targets
+
     kinds: list[Any] = [
-        Attributes, CoreFrames, Frames, Predicates, Patterns, Tables, Records, Configuration
+        Attributes, CoreFrames, Frames, Predicates, Patterns, Tables, Records, Configuration,
+        Requests, SocketBytes, Bodies,
+        MqttReaders, MqttClients,
     ]  # fmt: skip
     return [kind() for kind in kinds]

@@ -64,7 +64,7 @@ def test_the_rules_and_errors_are_those_of_a_column() -> None:
 def test_errors_name_the_attribute_and_no_row(engine: str) -> None:
     table = ForwardingTable.compile(WANTED, engine)
     with pytest.raises(InvalidValue, match="attribute 'price'") as caught:
-        table.forward_json(b'{"price": [1, 2]}')
+        table.forward_json(b'{"price": 18446744073709551616}')
     assert caught.value.row is None
     for text in (b"", b"5", b"[]", b'{"a": 1', b'{"a": "\xff"}'):
         with pytest.raises(InvalidValue) as caught:

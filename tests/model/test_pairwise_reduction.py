@@ -14,6 +14,7 @@ from palio.lab.data.workloads import disjunction_2006
 from palio.model.pairwise_reduction import implies, reduce_pairwise, without_implied
 from palio.model.valuesets import is_subset, selected
 from tests.model import brute
+from tests.seeds import sizes
 from tests.strategies import constraints_on, filters_of, messages, predicates, predicates_of
 
 ON_FEW_NAMES = predicates_of(filters_of(constraints_on(st.sampled_from("xy")), max_size=5))
@@ -68,9 +69,10 @@ def test_ours_is_never_larger(p: Predicate) -> None:
     assert palio.reduce(p).size <= reduce_pairwise(p).size <= p.size
 
 
-def test_ours_is_never_larger_over_a_small_domain() -> None:
+@sizes(250, 5_000)
+def test_ours_is_never_larger_over_a_small_domain(size: int) -> None:
     pick = random.Random(9)
-    for _ in range(1_000):
+    for _ in range(size):
         p = drawn(pick)
         assert palio.reduce(p).size <= reduce_pairwise(p).size, p
 

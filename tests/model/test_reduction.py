@@ -11,6 +11,7 @@ from palio import Filter, Message, Predicate, covers
 from palio.lab.data.workloads import disjunction_2006
 from palio.model.boxes import box, box_covers
 from tests.model import brute
+from tests.seeds import sizes
 from tests.strategies import messages, predicates
 
 
@@ -51,8 +52,9 @@ def test_nothing_redundant_is_left() -> None:
                 assert i == j or not box_covers(a, b)
 
 
-def test_a_large_disjunction_equals_its_reduction() -> None:
-    p = disjunction_2006(3_000, names=50, zipf=False, seed=4)
+@sizes(1_000, 3_000)
+def test_a_large_disjunction_equals_its_reduction(size: int) -> None:
+    p = disjunction_2006(size, names=50, zipf=False, seed=4)
     reduced = palio.reduce(p)
     assert reduced.size < p.size / 2
     assert covers(p, reduced)

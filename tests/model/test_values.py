@@ -53,8 +53,7 @@ def test_python_and_numpy_values() -> None:
         (np.uint64(2**64 - 1), "does not fit in 64 bits"),
         (datetime(2013, 1, 1), "has no time zone"),  # noqa: DTZ001
         (np.datetime64("2013-01-01"), "has no time zone"),
-        (b"bytes", "of type bytes"),
-        ([1, 2], "of type list"),
+        ({1, 2}, "of type set"),
         (1 + 2j, "of type complex"),
         ("\ud800", "lone surrogate"),
         (datetime.max.replace(tzinfo=timezone(-timedelta(hours=5))), "outside the years"),
@@ -88,7 +87,7 @@ def test_duplicates_and_names() -> None:
     [
         ("", "not JSON"),
         ("[1]", "not a JSON object"),
-        ('{"x": [1]}', "an array"),
+        ('{"x": [1}', "not JSON"),
         ('{"x": 1e999}', "does not fit"),
         ('{"x": NaN}', "not JSON"),
         ('{"x": 99999999999999999999}', "64 bits"),

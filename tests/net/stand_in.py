@@ -5,6 +5,9 @@ from __future__ import annotations
 from palio.net.config import Config
 from palio.protocol.broker.access import Access
 from palio.protocol.broker.effects import Close, Effects, Output
+from palio.protocol.broker.links import ANYWHERE, LinkOrigin
+from palio.protocol.broker.listener_acts import ListenerActs
+from palio.protocol.broker.schemas import Schemas
 from palio.protocol.broker.snapshot import QueueGauges, QueuesSnapshot, Snapshot, TableGauges
 from palio.protocol.durability.storage import Store
 from palio.protocol.wire.control import (
@@ -17,7 +20,13 @@ from palio.protocol.wire.control import (
     Published,
     Welcome,
 )
-from palio.protocol.wire.frames import BrokenFrame, FrameReader, MessageFrame, message_frame
+from palio.protocol.wire.frames import (
+    BrokenFrame,
+    FrameReader,
+    MessageFrame,
+    message_frame,
+    payload_frame,
+)
 from palio.protocol.wire.headers import DeliverHeader, PublishHeader
 
 SECOND = 1_000_000
@@ -48,9 +57,9 @@ class StandIn:
         self.fault: Exception | None = None
 
     def open(
-        self, link: int, now_us: int, *, certificate: str = "", dials: str | None = None
+        self, link: int, now_us: int, origin: LinkOrigin = ANYWHERE, *, dials: str | None = None
     ) -> None:
-        self.calls.append(("open", link, certificate, dials))
+        self.calls.append(("open", link, origin.certificate, dials))
         self._frames[link] = FrameReader(self.config.settings.limits)
         if dials is not None:
             self.neighbours[link] = dials
@@ -89,7 +98,7 @@ class StandIn:
                 self._stored.append((link, number))
             else:
                 header = DeliverHeader((1,), 0, "x", number, item.header.time)
-                self._output.write(link, message_frame(header, item.attributes, item.body))
+                self._output.write(link, payload_frame(header, item.attributes, item.payload))
 
     def close(self, link: int, now_us: int) -> None:
         self.calls.append(("close", link))
@@ -142,7 +151,11 @@ class StandIn:
             table=TableGauges(5),
         )
 
-    def reload_access(self, access: Access, now_us: int) -> None:
+    @property
+    def listener_acts(self) -> ListenerActs:
+        raise NotImplementedError
+
+    def reload_access(self, access: Access, now_us: int, schemas: Schemas | None = None) -> None:
         names = tuple(sorted(identity.name for identity in access.identities()))
         self.calls.append(("reload_access", names))
 

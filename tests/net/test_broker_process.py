@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import os
@@ -116,6 +117,58 @@ def test_a_kill_loses_nothing_that_was_acknowledged(
     assert run(after()) == list(range(1, 51))
     assert processes[1].end(signal.SIGTERM) == 0
     assert processes[1].lines[-1]["event"] == "broker stopped"
+
+
+def test_kills_neither_lose_nor_double_dead_letters(
+    tmp_path: Path, processes: list[Process]
+) -> None:
+    """Every message ends acknowledged, in its queue, or as one dead letter; a message that the crash gives
+    back may be acknowledged or die once more, but is no two dead letters."""
+    path = on_any_port(tmp_path)
+    handled: set[int] = set()
+    dead: list[int] = []
+
+    async def consume(url: str, kill: bool) -> None:
+        async with palio.connect(url, name="bob", max_wait=0.1) as bob:
+            async for note in bob.subscribe("x > 0", durable="work", deliveries_max=2):
+                if note.attributes["x"] % 3 == 0:
+                    await note.reject("a third")
+                elif note.attributes["x"] % 3 == 1:
+                    await note.nack()
+                else:
+                    handled.add(note.attributes["x"])
+                    await note.ack()
+                if kill and note.attributes["x"] % 40 == 0:
+                    processes[-1].process.kill()
+                    return
+
+    async def before() -> None:
+        async with palio.connect(processes[0].url, name="ann") as ann:
+            await ann.subscribe("dead_letter = 'work'", durable="dead").ready()
+            await ann.subscribe("x > 0", durable="work", deliveries_max=2).ready()
+            await ann.publish_many({"x": x} for x in range(1, 121))
+
+    async def after() -> None:
+        async with palio.connect(processes[-1].url, name="bob") as bob:
+            consuming = asyncio.create_task(consume(processes[-1].url, kill=False))
+            async for note in bob.subscribe("dead_letter = 'work'", durable="dead"):
+                dead.append(note.attributes["original.x"])
+                await note.ack()
+                if len(set(dead)) == 80:
+                    break
+            await asyncio.sleep(0.5)
+            consuming.cancel()
+
+    processes.append(Process(path))
+    run(before())
+    for _ in range(2):
+        with contextlib.suppress(palio.errors.NetworkError):
+            run(consume(processes[-1].url, kill=True))
+        processes[-1].process.wait(30)
+        processes.append(Process(path))
+    run(after())
+    assert sorted(dead) == [x for x in range(1, 121) if x % 3 != 2]
+    assert handled == {x for x in range(1, 121) if x % 3 == 2}
 
 
 def test_hangup_reads_grants_again(tmp_path: Path, processes: list[Process]) -> None:

@@ -17,7 +17,7 @@ from palio.protocol.wire.frames import (
     FrameReader,
     MessageFrame,
     control_frame,
-    message_frame,
+    payload_frame,
 )
 from palio.protocol.wire.headers import DeliverHeader, PublishHeader
 from palio.protocol.wire.refusals import refused
@@ -107,7 +107,7 @@ class StandIn:
             for frame in state.frames.feed(data):
                 if isinstance(frame, MessageFrame):
                     assert isinstance(frame.header, PublishHeader)
-                    self._publish(link, frame.header, frame.attributes, frame.body)
+                    self._publish(link, frame.header, frame.attributes, frame.payload)
                 else:
                     self._hear(link, state, frame)
                 if link in self.closes or link not in self.links:
@@ -213,11 +213,11 @@ class StandIn:
             name = f"{state.identity}/{request.durable}"
             if name not in self.queues:
                 self.queues[name] = queue = Queue(predicate)
-                for publisher, number, attributes, body in (
+                for publisher, number, attributes, payload in (
                     self.stored if request.since == 0 else ()
                 ):
                     if predicate.matches(palio.Message.from_json(attributes)):
-                        self._enqueue(queue, publisher, number, attributes, body)
+                        self._enqueue(queue, publisher, number, attributes, payload)
         state.interests[request.id] = Interest(link, request, predicate, request.credit)
         self.say(link, control.Subscribed(request.id))
         self._changed()
@@ -238,7 +238,7 @@ class StandIn:
 
     # ---- messages
 
-    def _publish(self, link: int, header: PublishHeader, attributes: bytes, body: bytes) -> None:
+    def _publish(self, link: int, header: PublishHeader, attributes: bytes, payload: bytes) -> None:
         publisher = self.links[link].publisher
         number = header.number
         if header.durable and number <= self.published.get(publisher, 0):
@@ -250,10 +250,10 @@ class StandIn:
         else:
             if header.durable:
                 self.published[publisher] = number
-                self.stored.append((publisher, number, attributes, body))
+                self.stored.append((publisher, number, attributes, payload))
                 for queue in self.queues.values():
                     if queue.predicate.matches(message):
-                        self._enqueue(queue, publisher, number, attributes, body)
+                        self._enqueue(queue, publisher, number, attributes, payload)
             else:
                 self.live.append((publisher, number))
             deliver = DeliverHeader((), 0, publisher, number, header.time)
@@ -264,7 +264,7 @@ class StandIn:
                     if interest.request.durable and header.durable:
                         continue  # it comes from the queue
                     if interest.predicate.matches(message):
-                        interest.backlog.append((deliver, attributes, body))
+                        interest.backlog.append((deliver, attributes, payload))
             self._serve()
         if header.durable and not self.holds:
             self.say(link, control.Published(number))
@@ -283,11 +283,11 @@ class StandIn:
                 queue.entries[position] = queue.done.pop(position)
 
     def _enqueue(
-        self, queue: Queue, publisher: str, number: int, attributes: bytes, body: bytes
+        self, queue: Queue, publisher: str, number: int, attributes: bytes, payload: bytes
     ) -> None:
         self._position += 1
         header = DeliverHeader((), self._position, publisher, number, 0)
-        queue.entries[self._position] = header, attributes, body
+        queue.entries[self._position] = header, attributes, payload
 
     def _serve(self) -> None:
         for link, state in self.links.items():
@@ -295,9 +295,9 @@ class StandIn:
                 if interest.request.durable:
                     self._serve_queue(link, id, interest)
                 while interest.backlog and interest.credit:
-                    header, attributes, body = interest.backlog.popleft()
+                    header, attributes, payload = interest.backlog.popleft()
                     interest.credit -= 1
-                    self._deliver(link, id, header, attributes, body, again=False)
+                    self._deliver(link, id, header, attributes, payload, again=False)
 
     def _serve_queue(self, link: int, id: int, interest: Interest) -> None:
         name = f"{self.links[link].identity}/{interest.request.durable}"
@@ -320,13 +320,13 @@ class StandIn:
         id: int,
         header: DeliverHeader,
         attributes: bytes,
-        body: bytes,
+        payload: bytes,
         *,
         again: bool,
     ) -> None:
         if self.is_silent:
             return
         sent = DeliverHeader(
-            (id,), header.position, header.publisher, header.number, header.time, again
+            (id,), header.position, header.publisher, header.number, header.time, 1 + again
         )
-        self.out[link].append(message_frame(sent, attributes, body))
+        self.out[link].append(payload_frame(sent, attributes, payload))

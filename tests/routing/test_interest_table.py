@@ -39,6 +39,9 @@ class Texts:
     def message(self, row: int) -> Message:
         return Message.from_json(self._texts[row])
 
+    def attributes(self, row: int) -> bytes:
+        return self._texts[row]
+
     def column(self) -> pa.Array:
         return pa.array([text.decode() for text in self._texts])
 
@@ -82,6 +85,45 @@ def test_it_answers_as_the_filters() -> None:
                     assert len(set(slots)) == len(slots)
                 grouped = matches.grouped(table.interfaces.__getitem__)
                 assert [set(one) for one in grouped] == [wanted] * 3
+
+    check()
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_lookup_in_another_thread_answers_as_one_now_whatever_changes_meanwhile() -> None:
+    """One change before it, one during each round, and more rounds than there may be."""
+    changes = st.tuples(PEERS, FILTERS, st.booleans())
+
+    @settings(max_examples=40, deadline=None)
+    @given(
+        st.lists(changes, max_size=8),
+        st.lists(st.lists(changes, max_size=3), max_size=12),
+        st.lists(MESSAGES, min_size=1, max_size=4),
+    )
+    def check(
+        before: list[tuple[str, Filter, bool]],
+        meanwhile: list[list[tuple[str, Filter, bool]]],
+        messages: list[Message],
+    ) -> None:
+        table = InterestTable()
+        change(table, before)
+        texts = Texts([message.to_json().encode() for message in messages])
+        lookup = table.look_up_ahead(texts)
+        news = iter(meanwhile)
+        for compute in lookup.rounds():
+            change(table, next(news, []))
+            lookup.note(compute())
+        table.note_ahead(lookup)
+        ahead = table.lookup(texts)
+        table.forget_ahead(lookup)
+        now = table.lookup(texts)
+        for row in range(len(texts)):
+            assert sorted(ahead.slots(row)) == sorted(now.slots(row))
+
+    def change(table: InterestTable, steps: list[tuple[str, Filter, bool]]) -> None:
+        for peer, filter, is_added in steps:
+            if is_added != (filter in table.filters_of(peer)):
+                table.change(peer, {filter: is_added})
 
     check()
 
@@ -144,3 +186,20 @@ def test_upkeep_is_given_away_and_changes_go_on_meanwhile(monkeypatch: pytest.Mo
                 work.abandon()
             check()
     assert kinds == {"Merge", "Compaction"}
+
+
+def test_failures_of_expressions_are_counted_with_a_table_and_without() -> None:
+    table = InterestTable()
+    wanted = palio.parse("10 / x > 1 OR y = 1")
+    table.change("ann", dict.fromkeys(wanted, True))
+    assert table.interfaces_of(Message({"x": 0, "y": 1})) == ["ann"]
+    assert table.expression_failures == 1
+    many = palio.parse(
+        " OR ".join(f"a = {i} AND b = {i}" for i in range(interest_table.EVALUATED_MAX + 10))
+    )
+    table.change("bob", dict.fromkeys(many, True))
+    assert table.interfaces_of(Message({"x": 0, "y": 1})) == ["ann"]
+    assert table.expression_failures == 2
+    table.change("bob", dict.fromkeys(many, False))
+    assert table.interfaces_of(Message({"x": 0})) == []
+    assert table.expression_failures == 3

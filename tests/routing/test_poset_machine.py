@@ -6,12 +6,20 @@ import itertools
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from palio import Filter, Message
 from palio.routing.poset import SUBSCRIPTIONS, Poset
 from tests.routing.naive_poset import NaivePoset, remembered
 from tests.routing.test_poset import CLOSE, agree, sound
+from tests.seeds import sizes
 from tests.strategies import messages
 
 NUMBERS = st.integers(0, 99)
@@ -61,5 +69,8 @@ class PosetMachine(RuleBasedStateMachine):
             sound(self.poset)
 
 
-TestPosetMachine = PosetMachine.TestCase
-TestPosetMachine.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+@sizes(10, 200)
+def test_the_poset_is_the_naive_one(size: int) -> None:
+    run_state_machine_as_test(
+        PosetMachine, settings=settings(max_examples=size, stateful_step_count=20, deadline=None)
+    )

@@ -38,6 +38,7 @@ from tests.routing.network import (
     check_ends,
     check_forwards,
 )
+from tests.seeds import sizes
 
 TEXTS = ["", "a", "b", "ab", "ba", "aba", "abb"]
 NUMBERS = st.builds(
@@ -279,10 +280,11 @@ class QuietNetworks(Networks):
         self.quiet()
 
 
+@sizes(20, 120)
 @pytest.mark.parametrize("machine", [Networks, ChainedNetworks, QuietNetworks])
-def test_networks_deliver_to_exactly_the_interested(machine: type[Networks]) -> None:
+def test_networks_deliver_to_exactly_the_interested(machine: type[Networks], size: int) -> None:
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=60, stateful_step_count=40, deadline=None)
+        machine, settings=settings(max_examples=size, stateful_step_count=40, deadline=None)
     )
 
 

@@ -23,7 +23,7 @@ import palio.spark
 from palio.lab.data import flights
 
 ROWS = 600  # of the year's 336,776 flights, evenly spread
-PREDICATES = 150  # Spark compiles each of them: most of the time goes there
+PREDICATES = 75  # Spark compiles each of them: most of the time goes there
 FEW = 200  # rows, for what is slow to collect or to shuffle
 ATTRIBUTES = pa.list_(pa.struct([(n, pa.string()) for n in ("name", "type", "value")]))
 ENCODINGS: dict[str, dict[str, Any]] = {

@@ -68,7 +68,7 @@ def test_a_wrong_type_is_an_error_even_where_bad_rows_are_null(
 ) -> None:
     with pytest.raises(palio.InvalidValue, match="JSON messages holds strings"):
         matches(table, [pa.array([1, 2])], None, "array", "null")
-    lists = pa.StructArray.from_arrays([pa.array([[1]])], ["x"])
+    lists = pa.StructArray.from_arrays([pa.array([1], pa.time64("us"))], ["x"])
     with pytest.raises(palio.InvalidValue, match="column 'x'"):
         matches(table, [lists], None, "array", "null")
     with pytest.raises(palio.InvalidValue, match=r"struct\(\*\) makes one"):

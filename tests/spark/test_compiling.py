@@ -13,6 +13,7 @@ from tests.spark import encodings
 
 import palio
 import palio.spark
+from palio.errors import InvalidPredicate
 from palio.lab.data import flights
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -107,7 +108,7 @@ def test_constraint_rows(spark: Any) -> None:
 BAD = [
     ("good", "x > 1"),
     ("open", "x > "),
-    ("like", "s LIKE 'a%b'"),
+    ("like", "s RLIKE '(a'"),
     ("null", None),
     (None, "x = 1"),
     ("mixed", "x = 2"),
@@ -134,6 +135,24 @@ def test_rejects(spark: Any, reduce: bool) -> None:
     assert "interface 'null': the predicate is NULL" in shown
     assert "interface None: the interface is NULL" in shown
     assert shown.endswith("... and 20 more")
+
+
+@pytest.mark.parametrize("reduce", [False, True])
+def test_rules_in_another_dialect(spark: Any, reduce: bool) -> None:
+    rules = [
+        ("ann", '{"dest": ["MXP"], "price": [{"numeric": ["<", 500]}]}'),
+        ("bob", "dest = 'MXP'"),
+        ("cy", '{"dest": [{"prefix": "L"}]}'),
+    ]
+    rows = spark.createDataFrame(rules, "interface string, predicate string")
+    found = palio.spark.compile_with_rejects(rows, dialect="eventbridge", reduce=reduce)
+    assert found.rejects["interface"].to_pylist() == ["bob"]
+    assert found.table.forward({"dest": "MXP", "price": 450}) == ["ann"]
+    assert found.table.forward({"dest": "LHR"}) == ["cy"]
+    with pytest.raises(
+        InvalidPredicate, match="no dialect 'xml'; there are sql, cesql, cloudevents, eventbridge"
+    ):
+        palio.spark.compile(rows, dialect="xml")
 
 
 def test_zero_predicates_and_wrong_schemas(spark: Any) -> None:

@@ -135,7 +135,7 @@ def test_rows_that_are_no_messages(spark: Any) -> None:
     texts = [json.dumps({"x": i}) for i in range(100)]
     expected: list[Any] = [["x"] if i > 1 else [] for i in range(100)]
     for bad in (17, 42, 43, 99):
-        texts[bad], expected[bad] = '{"x": [1]}' if bad == 42 else "{broken", None
+        texts[bad], expected[bad] = '{"x": [1}' if bad == 42 else "{broken", None
     frame = spark.createDataFrame(pa.table({"m": texts})).coalesce(1)
     found = palio.spark.forward(frame, table, json="m", invalid="null").collect()
     assert [row["interfaces"] for row in found] == expected

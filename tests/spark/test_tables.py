@@ -45,8 +45,9 @@ def test_every_way_to_name_a_table(frame: Any, path: Path) -> None:
     naive = palio.ForwardingTable.compile({"a": "x > 3", "b": "x = 0"}, engine="naive")
     for given in (path, str(path), path.as_uri(), table, updated, naive):
         assert answers(palio.spark.forward(frame, given)) == EXPECTED
-    with pytest.raises(InvalidFile, match=r"a table is a ForwardingTable, .* not a dict"):
-        palio.spark.forward(frame, {"a": "x > 3"})  # type: ignore[arg-type]
+    assert answers(palio.spark.forward(frame, {"a": "x > 3", "b": "x = 0"})) == EXPECTED
+    with pytest.raises(InvalidFile, match=r"a table is a ForwardingTable, .* not a set"):
+        palio.spark.forward(frame, {"x > 3"})  # type: ignore[arg-type]
 
 
 def test_a_relative_path(frame: Any, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
+
+from palio import __version__
 
 app = typer.Typer(
     help="Palio, a content-based network for data: messages reach those whose predicate they match.",
@@ -14,3 +18,21 @@ app = typer.Typer(
 NO, BAD_INPUT = 1, 2
 LEASE_LOST = 3
 """A broker ended because another process has taken the lease on its name."""
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"palio {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _application(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Palio, a content-based network for data: messages reach those whose predicate they match."""

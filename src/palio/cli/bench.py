@@ -60,6 +60,25 @@ def bench_forward(
     report(run, lab_bench.show, as_json=as_json)
 
 
+@bench.command("where")
+def bench_where(
+    rules: Annotated[int, typer.Option(help="How many rules, each an interface.")] = 100_000,
+    rows: Annotated[int, typer.Option(help="How many messages: rows of flights.")] = 10_000,
+    loop_rules: Annotated[
+        int, typer.Option(help="Rules of the loop of Spark columns; 0: no loop.")
+    ] = 1000,
+    repeats: Annotated[int, typer.Option(help="How often each contestant is timed.")] = 5,
+    as_json: AsJson = False,
+) -> None:
+    """Time rules with expressions beside plain rules, and beside a loop of Spark columns."""
+    from palio.lab.bench import where as lab_bench
+    from palio.lab.bench.harness import report
+
+    announce_compiling()
+    run = partial(lab_bench.run, rules, rows, loop_rules=loop_rules, repeats=repeats)
+    report(run, lab_bench.show, as_json=as_json)
+
+
 @bench.command("update")
 def bench_update(
     workload: Annotated[str, typer.Option(help="sigcomm03, tr2001 or flights.")] = "sigcomm03",
@@ -120,7 +139,8 @@ def bench_broker(
     contestant: Annotated[
         list[str] | None,
         typer.Option(
-            help="relay, live, hop, durable, durable-postgres, topic, mosquitto; repeatable."
+            help="relay, live, http, http-lines, hop, durable, durable-postgres, topic, mqtt, mosquitto, "
+            "mqtt-1, mosquitto-1; repeatable."
         ),
     ] = None,
     as_json: AsJson = False,

@@ -10,6 +10,7 @@ from palio.printable import printable
 
 if TYPE_CHECKING:
     from palio.net.client.notes import ReceivedMessage
+    from palio.protocol.wire.message_headers import HeaderValue
 
 
 def line_of(note: ReceivedMessage | list[Any], as_json: bool) -> str:
@@ -34,10 +35,17 @@ def fields_of(note: ReceivedMessage) -> dict[str, object]:
         "time": note.time.isoformat().replace("+00:00", "Z"),
     }
     if note.position:
-        fields |= {"position": note.position, "again": note.again}
+        fields |= {"position": note.position, "again": note.again, "deliveries": note.deliveries}
+    if note.headers:
+        fields["headers"] = {name: _shown(value) for name, value in note.headers.items()}
     if note.body:
         fields |= _body_fields(note.body)
     return fields
+
+
+def _shown(value: HeaderValue) -> object:
+    """The value of a header in JSON: bytes as an object, as they are in attributes."""
+    return {"$binary": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
 
 
 def _body_fields(body: bytes) -> dict[str, object]:

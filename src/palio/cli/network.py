@@ -47,7 +47,7 @@ def broker(
         bool, typer.Option("--until-eof", help="Stop when standard input ends, too.")
     ] = False,
 ) -> None:
-    """Run a broker until SIGTERM; SIGHUP reads identities and grants again.
+    """Run a broker until SIGTERM; SIGHUP reads identities, grants and schemas again.
 
     `palio broker --init > broker.toml` makes a configuration to begin with.
     """

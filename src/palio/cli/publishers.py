@@ -7,12 +7,13 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from palio.cli.application import app
 from palio.cli.connection import ConnectionOptions, with_connection
+from palio.cli.durations import seconds_of
 from palio.cli.feedback import say
 from palio.cli.running import INTERRUPTED, run
 from palio.cli.standard_input import input_lines
@@ -21,20 +22,36 @@ from palio.errors import InvalidValue, PalioError
 if TYPE_CHECKING:
     from palio.model.message import Message
     from palio.net.client import Client
+    from palio.protocol.wire.message_headers import HeaderValue
 
 _TOLD_S = 1.0  # between two lines about progress
+
+
+Words: TypeAlias = Annotated[
+    list[str] | None, typer.Argument(help="name=value, such as price=450 dest=MXP.")
+]
+Json: TypeAlias = Annotated[
+    str | None, typer.Option("--json", help="The attributes as a JSON object.")
+]
+Body: TypeAlias = Annotated[str | None, typer.Option(help="The file of its body; - is stdin.")]
 
 
 @app.command()
 @with_connection
 def publish(
-    attributes: Annotated[
-        list[str] | None, typer.Argument(help="name=value, such as price=450 dest=MXP.")
+    attributes: Words = None,
+    as_json: Json = None,
+    body: Body = None,
+    header: Annotated[
+        list[str] | None, typer.Option(help="name=value that it carries; not matched. Repeatable.")
     ] = None,
-    as_json: Annotated[
-        str | None, typer.Option("--json", help="The attributes as a JSON object.")
+    expires_in: Annotated[
+        str | None,
+        typer.Option(help="It is not delivered after this time: 30 s, 10 min, 2 h, 1 d."),
     ] = None,
-    body: Annotated[str | None, typer.Option(help="The file of its body; - is stdin.")] = None,
+    delay: Annotated[
+        str | None, typer.Option(help="It is stored now, and published after this time.")
+    ] = None,
     best_effort: Annotated[
         bool, typer.Option(help="Faster, and may be lost: not stored, not acknowledged.")
     ] = False,
@@ -49,8 +66,10 @@ def publish(
     A message is stored at the broker when this returns, unless it is --best-effort.
     """
     if as_json is None and not attributes:
-        if body is not None:
-            raise PalioError("--body belongs to one message: give its attributes, or --json")
+        given = {"--body": body, "--header": header, "--expires-in": expires_in, "--delay": delay}
+        if any(given.values()):
+            option = next(option for option, value in given.items() if value)
+            raise PalioError(f"{option} belongs to one message: give its attributes, or --json")
         if sys.stdin.isatty():
             raise PalioError(
                 "what is to be published? Give attributes (price=450 dest=MXP), --json '{...}', "
@@ -59,7 +78,38 @@ def publish(
         run(_publish_lines(connection.client(name), not best_effort), INTERRUPTED)
         return
     message, content = _message(attributes or [], as_json), _content(body)
-    run(_publish_one(connection.client(name), message, content, not best_effort), INTERRUPTED)
+    client, headers = connection.client(name), _headers(header or [])
+    options = {"headers": headers, "durable": not best_effort}
+    if expires_in is not None:
+        options["expires_in"] = seconds_of("--expires-in", expires_in)
+    if delay is not None:
+        options["delay"] = seconds_of("--delay", delay)
+    run(_publish_one(client, message, content, options), INTERRUPTED)
+
+
+@app.command()
+@with_connection
+def request(
+    attributes: Words = None,
+    as_json: Json = None,
+    body: Body = None,
+    timeout: Annotated[str, typer.Option(help="How long to wait for a reply.")] = "10 s",
+    *,
+    connection: ConnectionOptions,
+) -> None:
+    """Publish a message, and print the first reply to it, with its body, as a JSON object."""
+    from palio.cli.message_lines import line_of
+
+    if as_json is None and not attributes:
+        raise PalioError("what is asked? Give attributes (price=450 dest=MXP), or --json")
+    message, content = _message(attributes or [], as_json), _content(body)
+    seconds = seconds_of("--timeout", timeout)
+
+    async def ask() -> None:
+        async with connection.client() as client:
+            print(line_of(await client.request(message, content, timeout=seconds), True))
+
+    run(ask(), INTERRUPTED)
 
 
 def _message(words: list[str], text: str | None) -> Message:
@@ -87,10 +137,26 @@ def _content(body: str | None) -> bytes:
         raise PalioError(f"--body: {body} cannot be read: {error.strerror}") from None
 
 
-async def _publish_one(client: Client, message: Message, body: bytes, durable: bool) -> None:
+def _headers(words: list[str]) -> dict[str, HeaderValue]:
+    from palio.cli.assignments import message_of
+    from palio.protocol.wire.message_headers import STANDARD
+
+    try:
+        found: dict[str, Any] = dict(message_of(words))
+    except PalioError as error:
+        raise PalioError(f"--header: {error}") from None
+    for name in found.keys() & STANDARD.keys():
+        if STANDARD[name] is bytes:
+            found[name] = str(found[name]).encode()
+    return found
+
+
+async def _publish_one(
+    client: Client, message: Message, body: bytes, options: dict[str, Any]
+) -> None:
     async with client:
-        number = await client.publish(message, body, durable=durable)
-        deed = "stored by" if durable else "sent to"
+        number = await client.publish(message, body, **options)
+        deed = "stored by" if options["durable"] else "sent to"
         say(f"palio: {deed} {client.broker} as number {number} of {client.identity}/{client.name}")
 
 

@@ -12,6 +12,7 @@ import typer
 from palio.cli.application import app
 from palio.cli.assignments import types_of
 from palio.cli.feedback import announce_compiling
+from palio.cli.reading import Dialect
 from palio.errors import PalioError
 
 
@@ -44,6 +45,7 @@ def route(
     predicates: Annotated[
         str | None, typer.Option(help="CSV, JSON lines or Parquet: interface, predicate.")
     ] = None,
+    dialect: Dialect = "sql",
     table: Annotated[
         Path | None,
         typer.Option(help="Table versions or a partitioned table, instead of predicates."),
@@ -90,6 +92,7 @@ def route(
         messages=messages,
         out=out,
         predicates=predicates,
+        dialect=dialect,
         tables=table,
         rejects=rejects,
         strategy=strategy,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
@@ -11,16 +10,16 @@ import typer
 
 from palio.cli.application import app
 from palio.cli.connection import ConnectionOptions, with_connection
+from palio.cli.durations import duration_of
 from palio.cli.feedback import say
 from palio.cli.message_lines import line_of
+from palio.cli.reading import Dialect, Zone, reader
 from palio.cli.running import run
 from palio.errors import PalioError
 
 if TYPE_CHECKING:
     from palio.net.client import PatternSubscription, Subscription
 
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|min|h|d)")
-_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 _FULL = ("block", "drop", "end")
 
 
@@ -49,10 +48,16 @@ def subscribe(
     full: Annotated[
         str | None, typer.Option(help=f"Durable, when too many wait: {', '.join(_FULL)}.")
     ] = None,
+    deliveries_max: Annotated[
+        int | None,
+        typer.Option(min=1, help="Durable: after so many deliveries it is a dead letter."),
+    ] = None,
     forget: Annotated[
         bool,
         typer.Option("--forget", help="End the durable subscription for good; needs no predicate."),
     ] = False,
+    dialect: Dialect = "sql",
+    zone: Zone = None,
     count: Annotated[int | None, typer.Option(min=1, help="Stop after so many.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     *,
@@ -69,20 +74,29 @@ def subscribe(
         return
     if (predicate is None) == (pattern is None):
         raise PalioError("palio subscribe takes a predicate, or --pattern")
-    if pattern is not None and (durable or since or group or full):
+    if pattern is not None and (durable or since or group or full or deliveries_max):
         raise PalioError("a pattern is watched while you are there: no --durable, --since, --group")
     if full is not None and full not in _FULL:
         raise PalioError(f"--full is one of {', '.join(_FULL)}, not {full!r}")
     begin = None if since is None else _instant(since)
+    if pattern is not None and (dialect != "sql" or zone is not None):
+        raise PalioError("--dialect and --zone are for a predicate, not for --pattern")
+    read = None if dialect == "sql" and zone is None else reader(dialect, zone)
+    wanted = predicate if predicate is None or read is None else read(predicate)
 
     async def receive() -> None:
         async with connection.client() as client:
             subscription: Subscription | PatternSubscription
-            if predicate is None:
+            if wanted is None:
                 subscription = client.watch(pattern or "")
             else:
                 subscription = client.subscribe(
-                    predicate, durable=durable, since=begin, group=group, full=full
+                    wanted,
+                    durable=durable,
+                    since=begin,
+                    group=group,
+                    full=full,
+                    deliveries_max=deliveries_max,
                 )
             async with subscription:
                 say(f"palio: subscribed at {client.broker}")
@@ -123,8 +137,8 @@ async def _print_all(
 def _instant(text: str) -> datetime:
     from palio.model.values import parse_instant
 
-    if (duration := _DURATION.fullmatch(text.strip())) is not None:
-        return datetime.now(UTC) - timedelta(seconds=float(duration[1]) * _SECONDS[duration[2]])
+    if (seconds := duration_of(text)) is not None:
+        return datetime.now(UTC) - timedelta(seconds=seconds)
     try:
         return parse_instant(text)
     except PalioError as error:

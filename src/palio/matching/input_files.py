@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from palio.errors import InvalidFile, PalioError
+from palio.model.expressions.names import names_read
 from palio.model.language import parse
 from palio.model.message import Message
 from palio.model.predicate import Predicate
@@ -32,9 +33,16 @@ _ENDINGS = {
 }
 
 
-def read_predicates(path: Path) -> Iterator[tuple[str, Predicate]]:
-    """Pairs of interface and predicate, in the order of the file."""
+def read_predicates(
+    path: Path, read: Callable[[Any], Predicate] = parse
+) -> Iterator[tuple[str, Predicate]]:
+    """Pairs of interface and predicate, in the order of the file; `read` knows their dialect."""
     for place, row in _predicate_rows(path):
+        if None in row:  # more fields than names
+            raise InvalidFile(
+                f"{path}, {place}: the line has more fields than the first one",
+                remedy='a predicate that has a comma stands in double quotes: "x IN (1, 2)"',
+            )
         missing = [name for name in ("interface", "predicate") if not row.get(name)]
         if missing:
             raise InvalidFile(
@@ -42,15 +50,15 @@ def read_predicates(path: Path) -> Iterator[tuple[str, Predicate]]:
                 "each row has the columns interface and predicate"
             )
         interface, text = str(row["interface"]), row["predicate"]
-        if not isinstance(text, str):
+        if read is parse and not isinstance(text, str):
             raise InvalidFile(f"{path}, {place}: the predicate of {interface!r} is not a string")
         try:
-            yield interface, parse(text)
+            yield interface, read(text)
         except PalioError as error:
             raise InvalidFile(f"{path}, {place}, interface {interface!r}: {error}") from None
 
 
-def _predicate_rows(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
+def _predicate_rows(path: Path) -> Iterator[tuple[str, Mapping[str | None, object]]]:
     kind = _format(path)
     if kind == "csv":
         yield from _csv_rows(path)
@@ -68,8 +76,21 @@ def _predicate_rows(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
             yield f"row {i}", row
 
 
-def read_messages(path: Path, types: Mapping[str, str] | None = None) -> Iterator[Message]:
-    """The messages of a file; `types` decides the types of CSV columns instead of a guess."""
+def names_asked(predicates: Iterable[Predicate]) -> frozenset[str]:
+    """The attributes that predicates ask about."""
+    return names_read({c.name for predicate in predicates for f in predicate for c in f})
+
+
+def read_messages(
+    path: Path,
+    types: Mapping[str, str] | None = None,
+    asked: Collection[str] | None = None,
+) -> Iterator[Message]:
+    """The messages of a file; `types` decides the types of CSV columns instead of a guess.
+
+    Columns, and values of columns, that no attribute can hold are errors if they are asked for, and
+    left out of the messages if `asked` has other names.
+    """
     kind = _format(path)
     if types and kind != "csv":
         raise InvalidFile(f"{path}: types are chosen for CSV columns only; {kind} has its own")
@@ -78,7 +99,7 @@ def read_messages(path: Path, types: Mapping[str, str] | None = None) -> Iterato
         return
     table = _csv_table(path, types or {}) if kind == "csv" else _parquet(path)
     try:
-        yield from arrow_messages(table)
+        yield from arrow_messages(table, asked)
     except PalioError as error:
         raise InvalidFile(f"{path}: {error}") from None
 
@@ -126,7 +147,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise InvalidFile(f"{path}: {error.strerror or error}") from None
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
+def _csv_rows(path: Path) -> Iterator[tuple[str, Mapping[str | None, object]]]:
     csv.field_size_limit(1 << 30)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

@@ -55,6 +55,17 @@ class NameCost:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpressionStats:
+    """What a table computes; see `expressions.TableExpressions`."""
+
+    shared: int
+    members: int
+    residuals: int
+    shapes: int
+    unindexed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """The statistics of a table. A filter filed under a set counts once for each member."""
 
@@ -76,6 +87,7 @@ class Stats:
     hot_keys: int  # keys whose filters lie in groups
     grouped: int  # filters in groups
     reduction: Reduction | None = None
+    expressions: ExpressionStats | None = None
 
     def row(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
@@ -112,6 +124,14 @@ def _sizes(stats: Stats) -> Iterable[str]:
             f"hot keys: {stats.hot_keys:,}, with {stats.grouped:,} filters in groups by their "
             "second constraint"
         )
+    if stats.expressions is not None:
+        e = stats.expressions
+        yield (
+            f"expressions: {e.shared:,} computed for every message, {e.members:,} elements of arrays; "
+            f"{e.residuals:,} filters have residuals, of {e.shapes:,} shapes"
+        )
+        if e.unindexed:
+            yield f"  {e.unindexed:,} of these are judged for every message that has their attributes"
     if stats.reduction is not None:
         r = stats.reduction
         yield (

@@ -10,47 +10,49 @@ small protocol and give identical answers: `pivot` is the default, `counting` th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from palio.errors import InvalidPredicate, InvalidValue
 from palio.matching import answers
-from palio.matching.encode.columns import ConstraintColumns, Ints, from_predicates
-from palio.matching.encode.constraint_rows import from_constraint_rows
+from palio.matching.encode.columns import ConstraintColumns, Ints
+from palio.matching.entries import Entries, columns_of, parsed_pairs
+from palio.matching.expressions import OnFailure, TableExpressions
 from palio.matching.versions.interface_names import InterfaceNames, string_array
 from palio.matching.versions.roster import Roster
-from palio.model.language import parse
+from palio.model.expressions.names import is_computed
 from palio.model.message import Message, as_message
 from palio.model.predicate import Explanation, Predicate
 
 if TYPE_CHECKING:
+    from palio.matching.computed.compiling import CompiledEngine
     from palio.matching.engine import Engine
-    from palio.matching.pivot.engine import PivotEngine
     from palio.matching.statistics import Reduction, Stats
     from palio.matching.versions.updates import UpdatedEngine
 
-Entries: TypeAlias = (
-    Mapping[str, Predicate | str]
-    | Iterable[tuple[str, Predicate | str]]
-    | pa.Table
-    | ConstraintColumns
-)
-
 
 # Engines are loaded when they are asked for: kernels and numba take seconds.
-def _pivot(columns: ConstraintColumns, sample: Any = None) -> Engine:
-    from palio.matching.pivot.engine import PivotEngine
+def _pivot(columns: ConstraintColumns, sample: Any = None, **options: Any) -> Engine:
+    from palio.matching.computed.compiling import compiled
 
-    return PivotEngine.compile(columns, sample)
+    return compiled(columns, sample, **options)
 
 
 def _counting(columns: ConstraintColumns, **options: Any) -> Engine:
     from palio.matching.counting.engine import CountingEngine
 
+    computed = next(filter(is_computed, columns.names), None)
+    if computed is not None:
+        raise InvalidPredicate(
+            f"the engine 'counting' computes no expressions, and one is {computed[1:]}",
+            remedy="the engine pivot does",
+        )
     return CountingEngine(columns, **options)
 
 
@@ -67,19 +69,22 @@ ENGINES: dict[str, Callable[..., Engine]] = {
 }
 
 
-def _columns(entries: Entries, reduce: bool) -> tuple[ConstraintColumns, Reduction | None]:
-    """The constraints of the entries, and what reducing them saved."""
-    from palio.matching.encode.column_reduction import reduce_columns, reduce_predicates
+_MANY_UNINDEXED = 100
+"""Filters that cost every message ten microseconds or more."""
 
-    if isinstance(entries, pa.Table | pa.RecordBatch):
-        rows = pa.table(entries) if isinstance(entries, pa.RecordBatch) else entries
-        columns = from_constraint_rows(rows)
-        return reduce_columns(columns) if reduce else (columns, None)
-    if isinstance(entries, ConstraintColumns):
-        return reduce_columns(entries) if reduce else (entries, None)
-    pairs = entries.items() if isinstance(entries, Mapping) else entries
-    parsed = ((name, parse(p)) for name, p in pairs)
-    return reduce_predicates(parsed) if reduce else (from_predicates(parsed), None)
+
+def _warn_of_unindexed(found: TableExpressions) -> None:
+    if found.unindexed >= _MANY_UNINDEXED:
+        warnings.warn(
+            f"{found.unindexed:,} filters have nothing to be found by: their conditions are judged for every "
+            "message that has the attributes, at a tenth of a microsecond or more each; a constraint on an "
+            "attribute beside them helps",
+            stacklevel=3,
+        )
+
+
+def _asks(predicate: Predicate, name: str) -> bool:
+    return any(c.name == name for f in predicate for c in f)
 
 
 class ForwardingTable:
@@ -111,6 +116,7 @@ class ForwardingTable:
         *,
         sample: Any = None,
         reduce: bool = False,
+        zone: str | None = None,
         **options: Any,
     ) -> ForwardingTable:
         """A table from a mapping or pairs of interface and predicate (or its SQL text), or from an
@@ -122,6 +128,7 @@ class ForwardingTable:
         `sample`, messages or Arrow rows like those to come, makes a quicker table of pivot.
         `reduce` drops what other filters of an interface cover: all of it for predicates, the
         plain cases for constraint rows (`encode/column_reduction.py`). Neither changes an answer.
+        `zone` is the time zone of the texts, UTC by default, as in `palio.parse`.
         """
         if engine not in ENGINES:
             raise InvalidPredicate(f"no engine {engine!r}; there are {', '.join(ENGINES)}")
@@ -129,11 +136,14 @@ class ForwardingTable:
             if engine != "pivot":
                 raise InvalidPredicate(f"the engine {engine!r} takes no sample; `pivot` does")
             options["sample"] = sample
-        columns, reduction = _columns(entries, reduce)
+        if engine == "pivot":  # columns may come from palio.spark, where Spark computes more
+            options["foreign"] = isinstance(entries, ConstraintColumns)
+        columns, reduction = columns_of(entries, reduce, zone)
         names = InterfaceNames(string_array(columns.interfaces), list(columns.interfaces))
         if engine != "naive":  # which stays without kernels
             names.file()
         made = cls(ENGINES[engine](columns, **options), Roster.of(names))
+        _warn_of_unindexed(made.expressions)
         made._reduction = reduction
         return made
 
@@ -143,21 +153,27 @@ class ForwardingTable:
         return self._roster.interfaces
 
     def forward(
-        self, message: Message | Mapping[str, object], *, among: Iterable[str] | None = None
+        self,
+        message: Message | Mapping[str, object],
+        *,
+        among: Iterable[str] | None = None,
+        strict: bool = False,
     ) -> list[str]:
         """The interfaces that get the message, in the order in which they were given.
 
         `among` limits the answer, and the work, to these interfaces: to all but the one that the
-        message came from, say. One that the table does not have is an error.
+        message came from, say. One that the table does not have is an error. An expression that
+        cannot be computed, such as a division by zero, has no value; with `strict` it is an error.
 
         >>> table = ForwardingTable.compile({"ann": "x > 1", "bob": "x > 2", "cy": "x > 3"})
         >>> table.forward({"x": 5}, among=["cy", "ann"])
         ['ann', 'cy']
         """
         known = message if type(message) is dict else as_message(message)  # a dict is quicker
-        if among is None:
+        if among is None and not strict:
             return self._roster.names(self._engine.match_one(known))
-        return self._roster.names(self._engine.match_one(known, self._roster.among(among)))
+        limit, failed = self._limited(among, strict)
+        return self._roster.names(self._engine.match_one(known, limit, failed))
 
     def forward_batch(
         self,
@@ -169,6 +185,9 @@ class ForwardingTable:
         ids: bool = False,
         pairs: bool = False,
         among: Iterable[str] | None = None,
+        computed: bool = False,
+        strict: bool = False,
+        on_failure: OnFailure | None = None,
     ) -> pa.ListArray | pa.Table:
         """The interfaces of each row, a list a row: names, or positions in `interfaces`.
 
@@ -178,30 +197,42 @@ class ForwardingTable:
         Every column is an attribute, and NULL means that it is not there. Or the messages are in
         one column: JSON objects (`json="message"`), a map, or a list of structs with name, type
         and value (`attributes`). `among` limits all answers to these interfaces, as in `forward`.
+
+        A column whose name begins with `=` is left out, unless the rows bring what expressions
+        would compute (`computed`): then `=lower(name)` is the column of that expression. With
+        `strict` an expression that cannot be computed is an error, as in `forward`; or `on_failure`
+        is told of it: its name, the rows, and why.
         """
         chosen = {"json": json, "map": map, "attributes": attributes}
         given = [(layout, column) for layout, column in chosen.items() if column is not None]
         if len(given) > 1:
             raise InvalidValue("the messages are in one column: json, map or attributes, not two")
-        layout, column = given[0] if given else ("wide", "")
+        if computed and given:
+            raise InvalidValue("only wide rows bring the values of expressions")
+        layout, column = given[0] if given else ("computed" if computed else "wide", "")
         if column and column not in rows.schema.names:
             raise InvalidValue(
                 f"no column {column!r}; there are {', '.join(rows.schema.names) or 'none'}"
             )
-        limit = None if among is None else self._roster.among(among)
-        offsets, found = self._engine.match_rows(rows, layout, column, limit)
+        limit, failed = self._limited(among, strict, on_failure)
+        offsets, found = self._engine.match_rows(rows, layout, column, limit, failed)
         if ids:
             found = self._numbered(found)
         answer = answers.pairs if pairs else answers.lists
         return answer(offsets, found, None if ids else self._roster.array)
 
     def forward_json(
-        self, message: bytes | bytearray | memoryview | str, *, among: Iterable[str] | None = None
+        self,
+        message: bytes | bytearray | memoryview | str,
+        *,
+        among: Iterable[str] | None = None,
+        strict: bool = False,
     ) -> list[str]:
         """The interfaces that get a message in JSON, read as `forward_batch(json=...)` reads a row.
 
         Kernels read the text where it lies: there is no dict and no `Message` in between, but for
         rarities. Raises InvalidValue, which names the attribute, where `Message.from_json` does.
+        `among` and `strict` are those of `forward`.
 
         >>> table = ForwardingTable.compile({"ann": "price < 500", "bob": "flight.dest = 'MXP'"})
         >>> table.forward_json(b'{"price": 450, "flight": {"dest": "MXP"}}')
@@ -214,8 +245,8 @@ class ForwardingTable:
                 f"a message in JSON is bytes or text, not {type(message).__name__}",
                 remedy="`forward` takes a mapping",
             )
-        limit = None if among is None else self._roster.among(among)
-        return self._roster.names(self._engine.match_text(message, limit))
+        limit, failed = self._limited(among, strict)
+        return self._roster.names(self._engine.match_text(message, limit, failed))
 
     def match_json(self, messages: pa.Array) -> tuple[Ints, Ints]:
         """The positions in `interfaces` of each JSON object, as plain arrays: those of message i
@@ -233,6 +264,34 @@ class ForwardingTable:
         roster = self._roster
         return found if roster.live.all() else np.asarray(roster.order[found])
 
+    def _limited(
+        self, among: Iterable[str] | None, strict: bool, on_failure: OnFailure | None = None
+    ) -> tuple[Ints | None, OnFailure | None]:
+        """The positions that an answer is limited to, and what an expression that fails does."""
+        asked = None if among is None else among if isinstance(among, str) else tuple(among)
+        limit = None if asked is None else self._roster.among(asked)
+        return limit, partial(self._refuse, asked) if strict else on_failure
+
+    def _refuse(
+        self, asked: Iterable[str] | None, name: str, rows: Sequence[int], reason: str
+    ) -> None:
+        """Raise, of an expression that cannot be computed, if one of these rules asks for it."""
+        rules = self.interfaces if asked is None else asked
+        found = self._engine.predicates([self._roster.require(rule) for rule in rules])
+        asking = next((rule for rule, p in zip(rules, found, strict=False) if _asks(p, name)), None)
+        if asking is None:  # only rules that were removed, or are not asked
+            return
+        raise InvalidValue(
+            f"{name[1:]} cannot be computed: {reason}",
+            row=int(rows[0]),
+            remedy=f"the rule of {asking!r} asks for it; without strict it has no value",
+        )
+
+    @property
+    def expressions(self) -> TableExpressions:
+        """What the table computes of messages, and how often it could not."""
+        return self._engine.expressions()
+
     def stats(self, sample: Any = None) -> Stats:
         """Sizes, pivots, and what a message is expected to cost; `print` it to read it.
 
@@ -249,16 +308,16 @@ class ForwardingTable:
         from palio.matching.file import storage
 
         engine, roster = self._compacted()
-        storage.save(Path(path), engine.table, roster.base.array)
+        choice = engine.use.choice
+        storage.save(Path(path), engine.table, roster.base.array, engine.hidden, choice)
 
     @classmethod
     def load(cls, path: str | Path) -> ForwardingTable:
         """A table from its file; a damaged, cut or newer file is refused."""
-        from palio.matching.file import storage
-        from palio.matching.pivot.engine import PivotEngine
+        from palio.matching.file.loading import loaded
 
-        table, names = storage.load(Path(path))
-        return cls(PivotEngine(table), Roster.of(InterfaceNames(names)))
+        engine, names = loaded(Path(path))
+        return cls(engine, Roster.of(InterfaceNames(names)))
 
     def predicate(self, interface: str) -> Predicate:
         """The predicate of an interface, as it was compiled."""
@@ -274,7 +333,11 @@ class ForwardingTable:
         return {name: p.explain(known) for name, p in zip(names, found, strict=True)}
 
     def updated(
-        self, add: Mapping[str, Predicate | str] | None = None, remove: Iterable[str] = ()
+        self,
+        add: Mapping[str, Predicate | str] | None = None,
+        remove: Iterable[str] = (),
+        *,
+        zone: str | None = None,
     ) -> ForwardingTable:
         """A new version: interfaces removed, then predicates added; this one stays as it is.
 
@@ -286,7 +349,7 @@ class ForwardingTable:
         >>> table.updated(add={"cy": "x = 3"}, remove=["ann"]).forward({"x": 3})
         ['bob', 'cy']
         """
-        parsed = {name: parse(p) for name, p in (add or {}).items()}
+        parsed = dict(parsed_pairs(add or {}, zone))
         made = self.versioned().changed(parsed, dict.fromkeys(remove))
         if not made.recent:  # they have just become a level
             made = made.tidied()
@@ -304,10 +367,10 @@ class ForwardingTable:
         engine, roster = self._compacted()
         return self if engine is self._engine else ForwardingTable(engine, roster)
 
-    def _compacted(self) -> tuple[PivotEngine, Roster]:
+    def _compacted(self) -> tuple[CompiledEngine, Roster]:
         """The only place that asks for the class of an engine: a file holds one of pivot."""
-        from palio.matching.pivot.engine import PivotEngine
+        from palio.matching.computed.compiling import is_compiled
 
-        if isinstance(self._engine, PivotEngine):
+        if is_compiled(self._engine):
             return self._engine, self._roster
         return self.versioned().compacted()

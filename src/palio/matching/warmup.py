@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from palio.matching import jit
+from palio.matching.computed.warming import warm_expressions
 from palio.matching.pivot import forward_kernels
 from palio.matching.table import ForwardingTable
 
@@ -30,8 +31,9 @@ def waiting() -> str | None:
 
 
 def warm() -> None:
-    """Compile what forwarding through the pivot engine needs, or load it from the cache."""
+    """Compile what expressions and forwarding through the pivot engine need, or load it from the cache."""
     made = ForwardingTable.compile({"a": "x < 5 AND s LIKE 'a%' OR y > 1.5 OR b", "b": "TRUE"})
+    warm_expressions()
     rows = _rows()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.palio"

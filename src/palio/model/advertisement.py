@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from palio.errors import InvalidPredicate
+from palio.model.expressions.names import is_computed
 from palio.model.language import parse
 from palio.model.message import Message, as_message
 from palio.model.predicate import Constraint
@@ -26,6 +27,14 @@ class Advertisement(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """
 
     constraints: tuple[Constraint, ...]
+
+    def __post_init__(self) -> None:
+        for constraint in self.constraints:
+            if is_computed(constraint.name):
+                raise InvalidPredicate(
+                    f"{constraint}: an advertisement says what attributes may be, not expressions of them",
+                    remedy="name the attributes: x IS NOT NULL allows every x",
+                )
 
     def matches(self, message: Message | Mapping[str, object]) -> bool:
         """May this publisher send the message? Each constraint is looked at once (2000, 3.7)."""

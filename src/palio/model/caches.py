@@ -39,6 +39,11 @@ def cached(
     return decorate
 
 
+def text_bytes(text: str) -> int:
+    """About the size of what is parsed of a text."""
+    return 10 * len(text)
+
+
 def operand_bytes(value: object) -> int:
     """About the size of a value, or of a set of them."""
     if isinstance(value, str):

@@ -17,6 +17,8 @@ from palio.model import valuesets
 from palio.model.advertisement import Advertisement
 from palio.model.boxes import Box, Schema, box, box_covers, declared, is_contradiction
 from palio.model.cover_index import CoverIndex
+from palio.model.expressions.absence import can_be_there
+from palio.model.expressions.names import is_computed
 from palio.model.language import parse
 from palio.model.message import Message
 from palio.model.predicate import Filter, Predicate
@@ -210,9 +212,11 @@ def _meet(a: Box, b: Box) -> Box:
 
 
 def _meets(allowed: dict[str, list[ValueSet]], narrow: Box, exact: bool) -> bool:
-    """Each constrained attribute may be missing, or may be what the advertisement allows."""
+    """Each constrained attribute may be missing, or may be what the advertisement allows; what is
+    computed may be anything, unless what it needs is not allowed."""
     return all(
         wanted.absent
+        or (is_computed(name) and can_be_there(name, allowed))
         or any(
             not is_empty(valuesets.intersection(wanted, offered), exact)
             for offered in allowed.get(name, [])

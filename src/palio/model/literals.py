@@ -198,7 +198,7 @@ def read_double(text: str) -> float:
     bare = text.strip()
     if bare.lower() in _SPECIAL:
         return float(bare)
-    if not re.fullmatch(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", bare):
+    if not re.fullmatch(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", bare):
         raise InvalidValue(f"{text[:40]!r} is not a double")
     if isinf(value := float(bare)):
         raise InvalidValue(f"the number {bare[:40]} does not fit in a double")

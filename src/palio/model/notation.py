@@ -27,6 +27,7 @@ from typing import NoReturn
 
 from palio.errors import InvalidPredicate, InvalidValue, ParseError
 from palio.model.advertisement import Advertisement
+from palio.model.arrays import Content
 from palio.model.message import Message
 from palio.model.notation_values import (
     JSON,
@@ -166,11 +167,18 @@ def print_message(message: Message) -> str:
     >>> print(print_message(Message({"dest": "MXP", "note": " now"})))
     string dest = MXP
     string note = " now"
+
+    Raises InvalidValue of an array.
     """
-    return "\n".join(
-        f"{type_of(value)} {_name_text(name)} = {value_text(value)}"
-        for name, value in message.items()
-    )
+    return "\n".join(_attribute_line(name, value) for name, value in message.items())
+
+
+def _attribute_line(name: str, value: Content) -> str:
+    if isinstance(value, tuple | bytes):
+        raise InvalidValue(
+            "the papers' notation has no arrays, and no bytes", attribute=name, remedy="use JSON"
+        )
+    return f"{type_of(value)} {_name_text(name)} = {value_text(value)}"
 
 
 class _Line:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from palio.errors import InvalidPredicate, InvalidValue
+from palio.model.expressions.names import canonical, is_computed
 from palio.model.operators import ORDER_OPS, STRING_OPS, Op
 from palio.model.values import NUMBERS, Type, Value, as_name, as_value, comparable, type_of
 
@@ -24,6 +25,8 @@ def checked_parts(
         name = as_name(name)
     except InvalidValue as error:
         raise InvalidPredicate.of_value(error) from None
+    if is_computed(name):
+        name = canonical(name)
     op = _as_op(name, op)
     if op is Op.ANY or op is Op.ABSENT:
         if value is not None:

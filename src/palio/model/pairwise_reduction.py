@@ -74,7 +74,7 @@ def implies(a: Constraint, b: Constraint) -> bool:
     if b.op is Op.ANY:
         return a.type is b.type and (a.op is Op.ANY or a.type not in NUMBERS)
     if a.op is Op.EQ:
-        return b.matches(a.value)  # type: ignore[arg-type]  # the value of = is no tuple
+        return b.matches(a.value)  # the value of = is no tuple
     if isinstance(a.value, tuple):
         return all(map(b.matches, a.value))
     rule = _FOLLOWS.get((a.op, b.op))

@@ -1,7 +1,8 @@
 """Constraints, filters and predicates, what it means to match, and why one did or did not.
 
-A constraint is (name, operator, operand, type); a filter is a conjunction of constraints; a
-predicate is a disjunction of filters. Matching is SQL's WHERE with a missing attribute as NULL:
+A constraint is (name, operator, operand, type), and its name that of an attribute or of an
+expression (`expressions/names.py`); a filter is a conjunction of constraints; a predicate is a
+disjunction of filters. Matching is SQL's WHERE with a missing attribute as NULL:
 only `absent` selects it. Numbers compare by exact value; other types never match each other.
 `operators` lists the operators, `operands` says what a constraint may hold.
 """
@@ -15,11 +16,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from palio.model.arrays import Content
+from palio.model.arrays import shown as shown_array
+from palio.model.constraint_text import constraint_sql
+from palio.model.expressions.names import is_computed, value_of
 from palio.model.message import Message, as_message
 from palio.model.operands import Operand, checked_parts
 from palio.model.operators import TESTS, Op
-from palio.model.sql_text import constraint_sql
-from palio.model.values import NUMBERS, Type, Value, format_instant, type_of
+from palio.model.values import NUMBERS, Type, Value, format_instant, kind_of
 
 __all__ = [
     "Constraint",
@@ -73,14 +77,14 @@ class Constraint(msgspec.Struct, frozen=True, gc=False, cache_hash=True, metacla
             type: Type | str | None = None,
         ) -> None: ...
 
-    def matches(self, value: Value | None) -> bool:
+    def matches(self, value: Content | None) -> bool:
         """Does the attribute's value satisfy the constraint? None: it is not there."""
         op = self.op
         if value is None:
             return op is Op.ABSENT
         if self.type is None:  # any or absent
             return op is Op.ANY
-        found = type_of(value)
+        found = kind_of(value)  # None of an array, which is there and nothing else
         if op is Op.ANY:
             return found is self.type
         if found is not self.type and not (found in NUMBERS and self.type in NUMBERS):
@@ -107,10 +111,22 @@ class Filter(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
 
     constraints: tuple[Constraint, ...]
 
-    def matches(self, message: Message | Mapping[str, object]) -> bool:
-        values = (message if type(message) is Message else as_message(message))._values
-        for c in self.constraints:  # noqa: SIM110 (`all` takes twice as long)
-            if not c.matches(values.get(c.name)):
+    def matches(
+        self,
+        message: Message | Mapping[str, object],
+        failed: Callable[[str, str], None] | None = None,
+    ) -> bool:
+        """Does this filter select the message? `failed` is told of expressions that could not be
+        computed: the name, and why."""
+        known = message if type(message) is Message else as_message(message)
+        values = known._values
+        for c in self.constraints:  # `all` takes twice as long
+            name = c.name
+            if name[:1] == "=":
+                found = value_of(name, known.read, failed and partial(failed, name))
+            else:
+                found = values.get(name)
+            if not c.matches(found):
                 return False
         return True
 
@@ -156,10 +172,14 @@ class Predicate(msgspec.Struct, frozen=True, gc=False):
 
     def matches(self, message: Message | Mapping[str, object]) -> bool:
         """Does this predicate select the message?"""
-        values = as_message(message)._values
+        known = as_message(message)
+        values = known._values
         for f in self.filters:
             for c in f.constraints:
-                if not c.matches(values.get(c.name)):
+                name = c.name
+                if not c.matches(
+                    value_of(name, known.read) if name[:1] == "=" else values.get(name)
+                ):
                     break
             else:
                 return True
@@ -209,15 +229,25 @@ class ConstraintVerdict:
     """One constraint and the attribute that it names; the value is None where there is none."""
 
     constraint: Constraint
-    value: Value | None
+    value: Content | None
     holds: bool
+    failure: str = ""
+    """Why the expression, or a part of it, could not be computed."""
 
     @property
     def reason(self) -> str:
-        name = self.constraint.name
+        return self._known + (f"; failed: {self.failure}" if self.failure else "")
+
+    @property
+    def _known(self) -> str:
+        name = self.constraint.name.removeprefix("=")
         if self.value is None:
-            return f"{name} is not there"
-        type = type_of(self.value)
+            return (
+                f"{name} is NULL" if is_computed(self.constraint.name) else f"{name} is not there"
+            )
+        type = kind_of(self.value)
+        if type is None:
+            return f"{name} is {shown_array(self.value)}"  # type: ignore[arg-type]
         shown = format_instant(self.value) if type == "time" else repr(self.value)  # type: ignore[arg-type]
         expected = self.constraint.type
         if not self.holds and expected is not None and type != expected:
@@ -269,11 +299,19 @@ class Explanation:
 
 def _verdict(conjunction: Filter, message: Message) -> FilterVerdict:
     return FilterVerdict(
-        conjunction,
-        tuple(
-            ConstraintVerdict(c, message.get(c.name), c.matches(message.get(c.name)))
-            for c in conjunction.constraints
-        ),
+        conjunction, tuple(_constraint_verdict(c, message) for c in conjunction.constraints)
+    )
+
+
+def _constraint_verdict(constraint: Constraint, message: Message) -> ConstraintVerdict:
+    failures: list[str] = []
+    name = constraint.name
+    if is_computed(name):
+        value = value_of(name, message.read, failures.append)
+    else:
+        value = message.get(name)
+    return ConstraintVerdict(
+        constraint, value, constraint.matches(value), "; ".join(dict.fromkeys(failures))
     )
 
 

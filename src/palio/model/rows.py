@@ -7,69 +7,112 @@
     string, large_string, string_view      string
     timestamp with a zone                  time; finer than a microsecond is an error
     date32, date64                         time, the first instant of the day in UTC
-    dictionary                             as its values
+    decimal                                int where it is integral and fits, else float
+    uuid                                   string
+    list, large_list, fixed_size_list      array
+    binary                                 bytes
+    dictionary, extension                  as its values, as its storage
     struct                                 one attribute a field, `column.field`
+    map with strings as keys               one attribute a key, `column.key`
     null                                   none
 
-Everything else is an error that names the column. Rows are counted from 0. pyarrow is not
-imported: whoever has a table has it already. Times are read as the integers behind them, since
-pyarrow needs pandas to show nanoseconds.
+Everything else is an error that names the column, if it is asked for. Rows are counted from 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
 from typing import Any
 
 from palio.errors import InvalidValue
+from palio.model.arrays import Content, JsonObject, as_content
+from palio.model.arrow_objects import ArrowReading, reading
+from palio.model.expressions.decimals import DIGITS_MAX, Exact
 from palio.model.message import Message
-from palio.model.values import INT_MAX, TIME_MAX, TIME_MIN, Value, as_name, instant_from_micros
+from palio.model.values import as_name
 
 _PIECE_ROWS = 4096  # so many rows at a time become Python objects
 
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A column, or a field inside a struct, that holds one attribute."""
+    """A column, or a field inside a struct, that holds one attribute, or a map."""
 
     name: str
     path: tuple[int, ...]  # of the column, then of the fields inside it
+    reading: ArrowReading
+    is_map: bool = False
     encoded: bool = False  # as a dictionary
-    storage: str | None = None  # the Arrow type to read it as
-    convert: Callable[[Any], Value] | None = None
+    is_asked: bool = True  # otherwise a value that no attribute can have is left out
+    digits: tuple[int, int] | None = None  # precision and scale of a decimal
 
 
-def messages(table: Any) -> Iterator[Message]:
+def messages(table: Any, asked: Collection[str] | None = None) -> Iterator[Message]:
     """The rows of a pyarrow Table or RecordBatch as messages.
 
     A column that no attribute can hold raises InvalidValue at once; a value that does not fit
-    raises it when its row is reached.
+    raises it when its row is reached. If `asked` names attributes, such columns and values of other
+    names are left out instead.
     """
     if not hasattr(table, "schema") or not hasattr(table, "columns"):
         raise InvalidValue(
-            f"rows are read from a pyarrow Table or RecordBatch, not a {type(table).__name__}"
+            f"rows are read from a pyarrow Table or RecordBatch, not a {type(table).__name__}",
+            remedy="pyarrow.Table.from_pandas(frame) or from_pylist(dicts) makes one",
         )
-    return _rows(table, _leaves(table.schema))
+    return _rows(table, _leaves(table.schema, asked))
 
 
 def _rows(table: Any, leaves: list[_Leaf]) -> Iterator[Message]:
     names = [leaf.name for leaf in leaves]
+    maps = [i for i, leaf in enumerate(leaves) if leaf.is_map]
+    decimals = [leaf for leaf in leaves if leaf.digits]
     first = 0
     for batch in table.to_batches() if hasattr(table, "to_batches") else [table]:
         if not leaves:
             yield from (Message() for _ in range(batch.num_rows))
-        columns = [_values(leaf, batch.column(leaf.path[0]), first) for leaf in leaves]
-        for row in zip(*columns, strict=True):
-            yield Message(dict(zip(names, row, strict=True)))
+        columns = [_contents(leaf, batch.column(leaf.path[0]), first) for leaf in leaves]
+        exact = _exact(decimals, batch)
+        for number, row in enumerate(zip(*columns, strict=True)):
+            found = {
+                name: value for name, value in zip(names, row, strict=True) if value is not None
+            }
+            for i in maps:
+                spread(names[i], found.pop(names[i], ()), found)
+            yield Message.of_checked(found, exact[number] if exact else None)
         first += batch.num_rows
 
 
-def _leaves(schema: Any) -> list[_Leaf]:
+def _exact(leaves: list[_Leaf], batch: Any) -> list[dict[str, Exact]]:
+    """The decimals of each row, or nothing where no column has any."""
+    found: list[dict[str, Exact]] = [{} for _ in range(batch.num_rows)] if leaves else []
+    for leaf in leaves:
+        assert leaf.digits is not None
+        for row, value in enumerate(_column(leaf, batch.column(leaf.path[0])).to_pylist()):
+            if value is not None:
+                found[row][leaf.name] = Exact(value, *leaf.digits)
+    return found
+
+
+def spread(above: str, pairs: Iterable[tuple[str, Any]], found: dict[str, Content]) -> None:
+    """The entries of a map, and of objects in it, as attributes; `above` is the name of the map."""
+    stack = [(above, pairs)]
+    while stack:
+        path, entries = stack.pop()
+        for key, value in entries:
+            name = f"{path}.{key}" if path else as_name(key)
+            if isinstance(value, JsonObject):
+                stack.append((name, value))
+            elif name in found:
+                raise InvalidValue(f"the attribute {name!r} is there twice")
+            elif value is not None:
+                found[name] = as_content(name, value)
+
+
+def _leaves(schema: Any, asked: Collection[str] | None) -> list[_Leaf]:
     """The attributes of a schema, each of them once."""
     leaves: dict[str, _Leaf] = {}
+    seen: set[str] = set()
     stack: list[tuple[str, tuple[int, ...], Any]] = []
     stack += [(field.name, (i,), field.type) for i, field in enumerate(schema)][::-1]
     while stack:
@@ -79,110 +122,69 @@ def _leaves(schema: Any) -> list[_Leaf]:
             inner = [(f"{name}.{f.name}", (*path, i), f.type) for i, f in enumerate(fields)]
             stack += inner[::-1]
             continue
-        if as_name(name) in leaves:
+        if as_name(name) in seen:
             raise InvalidValue(
                 f"the column {name!r} is there twice", remedy="rename one of the two"
             )
-        leaves[name] = _leaf(name, path, kind)
+        seen.add(name)
+        is_asked = asked is None or name in asked or _asks_inside(asked, name, kind)
+        try:
+            leaves[name] = _leaf(name, path, kind, is_asked)
+        except InvalidValue:
+            if is_asked:
+                raise
     return list(leaves.values())
 
 
-def _leaf(name: str, path: tuple[int, ...], kind: Any) -> _Leaf:
+def _asks_inside(asked: Collection[str], name: str, kind: Any) -> bool:
+    return str(kind).startswith("map<") and any(one.startswith(f"{name}.") for one in asked)
+
+
+def _leaf(name: str, path: tuple[int, ...], kind: Any, is_asked: bool) -> _Leaf:
     """How to read a column of this type."""
     encoded = str(kind).startswith("dictionary<")
+    is_map = str(kind).startswith("map<")
     inner = kind.value_type if encoded else kind
-    shown = str(inner)
-    if shown.startswith("timestamp["):
-        if not inner.tz:
-            raise InvalidValue(
-                f"column {name!r}: the type {kind} has no time zone",
-                remedy="if it is in UTC, cast it to timestamp('us', tz='UTC')",
-            )
-        return _Leaf(name, path, encoded, "int64", _INSTANTS[inner.unit])
-    if shown not in _READ:
-        raise InvalidValue(
-            f"column {name!r}: the type {kind} holds no value of an attribute",
-            remedy="drop the column or "
-            "cast it to bool, an integer, a float, string, date32 or a timestamp with a zone",
-        )
-    return _Leaf(name, path, encoded, *_READ[shown])
+    is_exact = str(inner).startswith("decimal") and inner.precision <= DIGITS_MAX
+    digits = (inner.precision, inner.scale) if is_exact and inner.scale >= 0 else None
+    return _Leaf(name, path, reading(name, inner), is_map, encoded, is_asked, digits)
 
 
-def _values(leaf: _Leaf, column: Any, first: int) -> Iterator[Value | None]:
-    """The values of a column; `first` is the row that it begins with."""
+def _column(leaf: _Leaf, column: Any) -> Any:
     for field in leaf.path[1:]:
         column = column.flatten()[field]  # a field is NULL where its struct is
+    return column
+
+
+def _contents(leaf: _Leaf, column: Any, first: int) -> Iterator[Any]:
+    """What a column holds; `first` is the row that it begins with."""
+    column = _column(leaf, column)
+    raw = leaf.reading.raw
     try:
-        entries = _objects(leaf, column.dictionary) if leaf.encoded else []
+        entries = raw(column.dictionary) if leaf.encoded else []
         for start in range(0, len(column), _PIECE_ROWS):
             piece = column.slice(start, _PIECE_ROWS)
             if leaf.encoded:
                 indices = piece.indices.to_pylist()
                 found = [None if i is None else entries[i] for i in indices]
             else:
-                found = _objects(leaf, piece)
+                found = raw(piece)
             yield from _converted(leaf, found, first + start)
     except UnicodeDecodeError as error:
         raise InvalidValue(f"a string is not UTF-8: {error}", attribute=leaf.name) from None
 
 
-def _objects(leaf: _Leaf, column: Any) -> list[Any]:
-    plain = column if leaf.storage is None else column.cast(leaf.storage)
-    objects: list[Any] = plain.to_pylist()
-    return objects
-
-
-def _converted(leaf: _Leaf, found: list[Any], first: int) -> Iterator[Value | None]:
-    convert = leaf.convert
-    if convert is None:
+def _converted(leaf: _Leaf, found: list[Any], first: int) -> Iterator[Any]:
+    convert, is_ready = leaf.reading.convert, leaf.reading.is_plain or leaf.is_map
+    if convert is None and is_ready:
         yield from found
         return
     for row, value in enumerate(found, first):
         try:
-            yield None if value is None else convert(value)
+            if value is not None and convert is not None:
+                value = convert(value)
+            yield value if value is None or is_ready else as_content(leaf.name, value)
         except InvalidValue as error:
-            raise error.at(attribute=leaf.name, row=row) from None
-
-
-def _int(value: int) -> int:
-    if value > INT_MAX:
-        raise InvalidValue(f"the integer {value} does not fit in 64 bits with a sign")
-    return value
-
-
-def _instant(micros_per_unit: int, value: int) -> datetime:
-    micros = value * micros_per_unit
-    if not TIME_MIN <= micros <= TIME_MAX:
-        raise InvalidValue("the instant lies outside the years 1 to 9999 of UTC")
-    return instant_from_micros(micros)
-
-
-def _instant_of_nanos(value: int) -> datetime:
-    micros, rest = divmod(value, 1000)
-    if rest:
-        raise InvalidValue(
-            f"the instant ({value} nanoseconds) is finer than a microsecond",
-            remedy="round it first",
-        )
-    return instant_from_micros(micros)  # 64 bits of nanoseconds end in the year 2262
-
-
-_MS_PER_DAY = 86_400_000
-
-_INSTANTS: dict[str, Callable[[Any], Value]] = {
-    "s": partial(_instant, 1_000_000),
-    "ms": partial(_instant, 1000),
-    "us": partial(_instant, 1),
-    "ns": _instant_of_nanos,
-}
-
-_READ: dict[str, tuple[str | None, Callable[[Any], Value] | None]] = {
-    **dict.fromkeys(("null", "bool", "string", "large_string", "string_view"), (None, None)),
-    **dict.fromkeys(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"), (None, None)),
-    "uint64": (None, _int),
-    "halffloat": (None, float),  # older releases of pyarrow give numpy's scalars
-    "float": (None, None),
-    "double": (None, None),
-    "date32[day]": ("int32", partial(_instant, _MS_PER_DAY * 1000)),
-    "date64[ms]": ("int64", lambda ms: _instant(_MS_PER_DAY * 1000, ms // _MS_PER_DAY)),
-}
+            if leaf.is_asked:
+                raise error.at(attribute=leaf.name, row=row) from None
+            yield None

@@ -1,34 +1,32 @@
-"""From the shape of a SQL expression to a template: sqlglot parses, we normalise.
+"""From sqlglot's tree of a SQL expression to a template: what each condition asks, in normal form.
 
-sqlglot's tree is walked once. Negation is pushed down on the way, under three-valued logic: the
-negation of a constraint is the opposite constraint, and neither selects a missing attribute. Every
-node that is not understood, or has an argument that is not, is refused.
+The tree is walked once. Negation is pushed down on the way, under three-valued logic: the negation
+of a constraint is the opposite constraint, and neither selects a missing attribute. A condition
+that compares with literals becomes a constraint on an attribute or on an expression; any other
+condition is an expression itself, which must be TRUE, or FALSE where it is negated. Every node that
+is not understood, or has an argument that is not, is refused.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
 
 from palio.model.dnf import Tree, dnf, join
+from palio.model.expressions.reading import is_interval
+from palio.model.expressions.words import called
 from palio.model.literals import BadLiteral
 from palio.model.operators import OPPOSITE, Op
-from palio.model.predicate import trusted_constraint
-from palio.model.sql_nodes import (
-    Unsupported,
-    attribute_of,
+from palio.model.shapes import Unsupported
+from palio.model.sql_nodes import TreeReader
+from palio.model.sql_tree import (
     bare,
     chain,
-    constant_expression,
+    depends,
     first_operand,
-    members_of,
-    name_of,
     only,
-    operand_of,
     position_of,
     refused,
 )
@@ -36,32 +34,37 @@ from palio.model.templates import (
     Leaf,
     Literals,
     OperandReader,
+    Subject,
     Template,
-    constant,
     constraint_leaf,
     fixed,
+    fixed_leaf,
     like_leaf,
+    on,
     picker,
     set_leaf,
 )
 from palio.model.values import Type, Value
 
 
-def template(shape: str, literals: Literals, limit: int) -> Template:
-    """Parse a shape. `literals` decide only comparisons of two literals, such as 1 = 1."""
-    # In parentheses no word at the start can be taken for a statement.
-    written = _XOR.sub(lambda found: found[0] if found[0][0] == "`" else ":= ", shape)
-    parsed: Any = sqlglot.parse_one(f"({written}\n)", into=exp.Condition, dialect="spark")
-    builder = _Builder(literals)
-    tree = builder.tree(parsed, False)
-    conjunctions = dnf(tree, limit)
+def template(
+    tree: Any, literals: Literals, limit: int, nodes: TreeReader | None = None
+) -> Template:
+    """The template of a parsed shape. `literals` decide only comparisons of two literals: 1 = 1."""
+    reader = nodes or TreeReader()
+    reader.read.nodes_max = max(NODES_LEAST, limit * NODES_PER_FILTER)
+    builder = _Builder(literals, reader)
+    conjunctions = dnf(builder.tree(tree, False), limit)
     filters = tuple(picker(leaves, builder.plain) for leaves in conjunctions)
-    return Template(tuple(builder.leaves), filters, builder.reusable)
+    return Template(tuple(builder.leaves), filters, builder.reusable, reader.read.repeated())
 
 
-_XOR = re.compile(r"`(?:[^`]|``)*`|\bXOR\b", re.IGNORECASE)
-"""Spark SQL has none. The parser reads it as an assignment, which binds more loosely than OR; whoever
-writes XOR beside OR is asked for parentheses."""
+NODES_PER_FILTER = 64
+"""Of the limit: how many parts the expressions have that are read. A list repeats what stands before it:
+`x + y IN (a, b, c)` has x + y thrice."""
+NODES_LEAST = 20_000
+"""What a predicate may have, whatever the limit."""
+
 _OPS: dict[type, Op] = {
     exp.EQ: Op.EQ,
     exp.NEQ: Op.NE,
@@ -92,10 +95,11 @@ _TYPES = {
 class _Builder:
     """Walks sqlglot's tree once and collects leaves."""
 
-    def __init__(self, literals: Literals) -> None:
-        self.literals = literals
+    def __init__(self, literals: Literals, nodes: TreeReader) -> None:
+        self.literals, self.nodes = literals, nodes
         self.leaves: list[Leaf] = []
         self.reusable = True
+        self.known: dict[tuple[int, bool], Tree] = {}  # of XOR, which asks for each side twice
         self.plain = True  # each leaf makes one constraint
 
     def tree(self, node: Any, negated: bool) -> Tree:
@@ -117,45 +121,48 @@ class _Builder:
         visit = _VISITS.get(kind)
         if visit is not None:
             return visit(self, node, negated)
-        name = name_of(node)
-        if name is not None:  # a boolean attribute stands alone
-            return self.fixed(name, Op.EQ, not negated, Type.BOOL)
-        return self.constant(node, negated)
+        return self.condition(node, negated)
+
+    def condition(self, node: Any, negated: bool) -> Tree:
+        """An expression that stands alone: TRUE, or FALSE where it is negated."""
+        if depends(node):
+            return self.fixed(self.nodes.subject(node), Op.EQ, not negated, Type.BOOL)
+        self.reusable = False  # literals alone: the truth depends on them
+        found = self.nodes.constant(node).read(self.literals)
+        if found is not None and not isinstance(found, bool):
+            raise Unsupported(
+                "a condition is TRUE or FALSE, and this is a value", position_of(node)
+            )
+        return found is (not negated)
 
     def comparison(self, node: Any, op: Op, negated: bool) -> Tree:
         only(node, "this", "expression")
         left, right = bare(node.this), bare(node.expression)
         if isinstance(left, exp.Typeof):
             return self.typed(left, op, right, negated)
-        name = name_of(left)
-        if name is None and name_of(right) is not None:
+        if not depends(left):
             left, right, op = right, left, _FLIPPED.get(op, op)
-            name = name_of(left)
-        if name is not None:
-            if name_of(right) is not None:
-                raise Unsupported(
-                    f"{name!r} is compared with another attribute, {name_of(right)!r}; "
-                    "a constraint compares with a literal (strings take single quotes)",
-                    position_of(right),
-                )
-            if isinstance(right, exp.Null):
-                return False
-            return self.leaf(name, OPPOSITE[op] if negated else op, operand_of(right))
-        return self.constant(node, negated)
+        if not depends(left) or self.nodes.depends(right):
+            return self.condition(node, negated)
+        if isinstance(right, exp.Null):
+            return False
+        if is_interval(right):
+            elapsed = self.nodes.expression(left, beside=right)
+            limit = self.nodes.constant(right, beside=right)
+            return self.leaf(elapsed, OPPOSITE[op] if negated else op, limit)
+        if isinstance(right, exp.Boolean) and isinstance(left, _CONDITIONS) and op in _EQUALITY:
+            return self.tree(left, negated is (bool(right.this) is (op is Op.EQ)))
+        subject = self.nodes.subject(left)
+        return self.leaf(subject, OPPOSITE[op] if negated else op, self.nodes.operand(right))
 
-    def constant(self, node: Any, negated: bool) -> bool:
-        """Literals alone: 1 = 1. The truth depends on them, so the shape cannot be kept."""
-        found = constant_expression(node)
-        self.reusable = False
-        return constant(found).read(self.literals) is (not negated)
+    def leaf(self, subject: Subject, op: Op, operand: OperandReader) -> Tree:
+        return self.add(
+            on(subject, lambda name: constraint_leaf(name, op, operand), self.nodes.zone)
+        )
 
-    def leaf(self, name: str, op: Op, operand: OperandReader) -> Tree:
-        return self.add(constraint_leaf(name, op, operand))
-
-    def fixed(self, name: str, op: Op, value: Value | None, type: Type | None) -> Tree:
-        """A leaf without a literal."""
-        made = trusted_constraint(name, op, value, type)
-        return self.add(lambda _literals: made)
+    def fixed(self, subject: Subject, op: Op, value: Value | None, type: Type | None) -> Tree:
+        """A leaf whose operand is no literal."""
+        return self.add(fixed_leaf(subject, op, value, type, self.nodes.zone))
 
     def add(self, leaf: Leaf) -> Tree:
         self.leaves.append(leaf)
@@ -163,11 +170,11 @@ class _Builder:
 
     def typed(self, call: Any, op: Op, right: Any, negated: bool) -> Tree:
         """typeof(x) = 'string': the attribute is there and of this type."""
-        name = attribute_of(call.this)
-        if op not in (Op.EQ, Op.NE) or not isinstance(right, exp.Literal):
+        name = self.nodes.subject(call.this)
+        if op not in _EQUALITY or not isinstance(right, exp.Literal):
             raise Unsupported("typeof(x) is compared by = or != with a type", position_of(call))
         self.reusable = False
-        operand = operand_of(right)
+        operand = self.nodes.operand(right)
         wanted = _TYPES.get(str(operand.read(self.literals)).lower())
         if wanted is None:
             raise BadLiteral(f"no such type; there are {', '.join(Type)}", operand.slot)
@@ -181,12 +188,15 @@ class _Builder:
         only(node, "this", "expression")
         same = isinstance(node, exp.NullSafeEQ) is not negated
         left, right = bare(node.this), bare(node.expression)
-        if name_of(left) is None:
+        if not depends(left):
             left, right = right, left
-        name = attribute_of(left)
+        if not depends(left) or self.nodes.depends(right):
+            whole = exp.NullSafeEQ(this=left, expression=right)
+            return self.condition(whole, not same)
+        name = self.nodes.subject(left)
         if isinstance(right, exp.Null):
             return self.fixed(name, Op.ABSENT if same else Op.ANY, None, None)
-        operand = operand_of(right)
+        operand = self.nodes.operand(right)
         if same:
             return self.leaf(name, Op.EQ, operand)
         parts = [self.leaf(name, Op.NE, operand), self.fixed(name, Op.ABSENT, None, None)]
@@ -194,76 +204,95 @@ class _Builder:
 
     def is_(self, node: Any, negated: bool) -> Tree:
         only(node, "this", "expression")
-        name, right = attribute_of(bare(node.this)), bare(node.expression)
+        if not depends(node):
+            return self.condition(node, negated)
+        name, right = self.nodes.subject(node.this), bare(node.expression)
         if isinstance(right, exp.Null):
             return self.fixed(name, Op.ANY if negated else Op.ABSENT, None, None)
         if not isinstance(right, exp.Boolean):
             raise refused(node)
         truth = bool(right.this)
+        if isinstance(bare(node.this), _CONDITIONS):
+            holds = [self.tree(bare(node.this), negated is truth)]
+        else:
+            holds = [self.fixed(name, Op.EQ, truth is not negated, Type.BOOL)]
         if not negated:
-            return self.fixed(name, Op.EQ, truth, Type.BOOL)
-        parts: list[Tree] = [
-            self.fixed(name, Op.EQ, not truth, Type.BOOL),
-            self.fixed(name, Op.ABSENT, None, None),
-        ]
-        return join(False, parts, position_of(node))
+            return holds[0]
+        return join(False, [*holds, self.fixed(name, Op.ABSENT, None, None)], position_of(node))
 
     def between(self, node: Any, negated: bool) -> Tree:
         only(node, "this", "low", "high")
-        name = attribute_of(bare(node.this))
-        low, high = bare(node.args["low"]), bare(node.args["high"])
-        parts: list[Tree] = []
-        for op, bound in ((Op.GE, low), (Op.LE, high)):
-            null = isinstance(bound, exp.Null)
-            parts.append(
-                False
-                if null
-                else self.leaf(name, OPPOSITE[op] if negated else op, operand_of(bound))
-            )
+        low, high = node.args["low"], node.args["high"]
+        parts = [
+            self.comparison(exp.GTE(this=node.this, expression=low), Op.GE, negated),
+            self.comparison(exp.LTE(this=node.this, expression=high), Op.LE, negated),
+        ]
         return join(not negated, parts, position_of(node))
 
     def in_(self, node: Any, negated: bool) -> Tree:
         only(node, "this", "expressions")
         if isinstance(node.this, exp.Tuple):
             return self.tuples(node, negated)
-        name = attribute_of(bare(node.this))
         members = [bare(member) for member in node.expressions]
+        if not depends(node.this) or any(map(self.nodes.depends, members)):
+            return self.any_of(node, members, negated)
+        name = self.nodes.subject(node.this)
         known = [member for member in members if not isinstance(member, exp.Null)]
         if not members:
             raise Unsupported("IN needs a list of literals", position_of(node))
         if not known or (negated and len(known) < len(members)):
             return False
-        operands = [members_of(member) for member in known]
+        operands = [self.nodes.members(member) for member in known]
         self.plain = self.plain and not negated
-        return self.add(set_leaf(name, operands, negated))
+        return self.add(on(name, lambda own: set_leaf(own, operands, negated), self.nodes.zone))
+
+    def any_of(self, node: Any, members: list[Any], negated: bool) -> Tree:
+        """IN whose list has attributes, or stands behind a literal: one comparison for each member."""
+        parts = [
+            self.comparison(exp.EQ(this=node.this, expression=member), Op.EQ, negated)
+            for member in members
+        ]
+        return join(negated, parts, position_of(node))
 
     def like(self, node: Any, negated: bool) -> Tree:
-        escape = fixed("\\")
+        escape = None
         if isinstance(node, exp.Escape):
             only(node, "this", "expression")
-            escape = operand_of(node.expression)
+            escape = self.nodes.operand(node.expression)
             node = node.this
-            if not isinstance(node, exp.Like):
+            if not isinstance(node, exp.Like | exp.ILike):
                 raise refused(node)
         only(node, "this", "expression", "negate")
-        is_opposite = bool(node.args.get("negate"))
-        name, right = attribute_of(bare(node.this)), bare(node.expression)
+        is_opposite = bool(node.args.get("negate")) is not negated
+        text, right = bare(node.this), bare(node.expression)
+        patterns = [right]
         if isinstance(right, exp.Any | exp.All):
             listed = bare(right.this)
             patterns = listed.expressions if isinstance(listed, exp.Tuple) else [listed]
-            parts = [
-                self.pattern(name, one, escape, is_opposite is not negated) for one in patterns
-            ]
-            return join(isinstance(right, exp.All) is not negated, parts, position_of(node))
-        return self.pattern(name, right, escape, is_opposite is not negated)
+        if isinstance(node, exp.ILike):  # without regard to case: both in lower case
+            text, patterns = exp.Lower(this=text), [exp.Lower(this=one) for one in patterns]
+        parts = [self.pattern(text, one, escape, is_opposite) for one in patterns]
+        return join(isinstance(right, exp.All) is not negated, parts, position_of(node))
 
-    def pattern(self, name: str, node: Any, escape: OperandReader, negated: bool) -> Tree:
+    def pattern(self, text: Any, node: Any, escape: OperandReader | None, negated: bool) -> Tree:
         if isinstance(node, exp.Null):
             return False
-        return self.add(like_leaf(name, operand_of(node), escape, negated))
+        if depends(text) and not self.nodes.depends(node):
+            escape = escape or fixed("\\")
+            subject, pattern = self.nodes.subject(text), self.nodes.operand(node)
+            return self.add(like_leaf(subject, pattern, escape, negated, self.nodes.zone))
+        if escape is not None:
+            raise Unsupported("ESCAPE stands behind a literal pattern only", position_of(node))
+        return self.condition(exp.Like(this=text, expression=node), negated)
 
     def xor(self, node: Any, negated: bool) -> Tree:
         """One of the two, and not both."""
+        key = id(node), negated
+        if key not in self.known:
+            self.known[key] = self.either(node, negated)
+        return self.known[key]
+
+    def either(self, node: Any, negated: bool) -> Tree:
         sides = [node.this, node.expression]
         if any(isinstance(side, exp.Or) for side in sides):
             raise Unsupported("XOR beside OR needs parentheses", position_of(first_operand(node)))
@@ -278,45 +307,72 @@ class _Builder:
         ]
         return join(False, parts, position_of(first_operand(node)))
 
-    def null_test(self, node: Any, negated: bool) -> Tree:
-        """isnull(x) and isnotnull(x)."""
-        called = str(node.this).lower()
-        if called not in ("isnull", "isnotnull") or len(node.expressions) != 1:
-            return self.constant(node, negated)
-        name = name_of(bare(node.expressions[0]))
-        if name is None:
-            return self.constant(node, negated)
-        is_absent = (called == "isnull") is not negated
-        return self.fixed(name, Op.ABSENT if is_absent else Op.ANY, None, None)
+    def named(self, node: Any, negated: bool) -> Tree:
+        """Functions that sqlglot has no class for: isnull, isnotnull and equal_null among them."""
+        word = called(str(node.this)).lower()
+        if word in ("isnull", "isnotnull") and len(node.expressions) == 1 and depends(node):
+            is_absent = (word == "isnull") is not negated
+            subject = self.nodes.subject(node.expressions[0])
+            return self.fixed(subject, Op.ABSENT if is_absent else Op.ANY, None, None)
+        if word == "equal_null" and len(node.expressions) == 2:
+            left, right = node.expressions
+            return self.null_safe(exp.NullSafeEQ(this=left, expression=right), negated)
+        return self.condition(node, negated)
 
     def tuples(self, node: Any, negated: bool) -> Tree:
-        """(a, b) IN ((1, 2), (3, 4))."""
+        """(a, b) IN ((1, 2), (3, 4)): tuples are equal where their parts are, NULL and NULL too, so none
+        of it is NULL."""
         names = [bare(one) for one in node.this.expressions]
-        parts = []
+        same: list[list[Any]] = []
+        position = position_of(node)
         for member in node.expressions:
             values = member.expressions if isinstance(member, exp.Tuple) else []
             if len(values) != len(names):
                 raise Unsupported(
                     f"each member of this list has {len(names)} values", position_of(node)
                 )
-            pairs = [
-                self.comparison(exp.EQ(this=one, expression=value), Op.EQ, negated)
-                for one, value in zip(names, values, strict=True)
-            ]
-            parts.append(join(not negated, pairs, position_of(node)))
-        return join(negated, parts, position_of(node))
+            pairs = zip(names, values, strict=True)
+            same.append([exp.NullSafeEQ(this=one, expression=value) for one, value in pairs])
+        if negated and (2 * len(names)) ** len(same) > _TUPLE_FILTERS_MAX:
+            return join(True, [self.unlike(pairs) for pairs in same], position)
+        parts = [
+            join(not negated, [self.null_safe(pair, negated) for pair in pairs], position)
+            for pairs in same
+        ]
+        return join(negated, parts, position)
+
+    def unlike(self, pairs: list[Any]) -> Tree:
+        """Not all of these hold, as one constraint: NOT coalesce(a <=> 1 AND b <=> 2, FALSE)."""
+        whole = exp.Coalesce(this=exp.and_(*pairs), expressions=[exp.false()])
+        return self.condition(whole, True)
 
     def call(self, node: Any, negated: bool) -> Tree:
         only(node, "this", "expression")
-        op = _CALLS[type(node)]
-        if name_of(bare(node.this)) is None:
-            return self.constant(node, negated)
-        name, right = attribute_of(bare(node.this)), bare(node.expression)
+        op, right = _CALLS[type(node)], bare(node.expression)
+        if not depends(node.this) or self.nodes.depends(right):
+            return self.condition(node, negated)
         if isinstance(right, exp.Null):
             return False
-        return self.leaf(name, OPPOSITE[op] if negated else op, operand_of(right))
+        subject = self.nodes.subject(node.this)
+        return self.leaf(subject, OPPOSITE[op] if negated else op, self.nodes.operand(right))
+
+    def overlap(self, node: Any, negated: bool) -> Tree:
+        """arrays_overlap(tags, array('a', 'b')): one of the literals is an element."""
+        arrays, listed = bare(node.this), bare(node.expression)
+        if not depends(arrays):
+            arrays, listed = listed, arrays
+        if not isinstance(listed, exp.Array) or depends(listed) or not depends(arrays):
+            return self.condition(node, negated)
+        parts = [
+            self.condition(exp.ArrayContains(this=arrays, expression=one), negated)
+            for one in listed.expressions
+        ]
+        return join(negated, parts, position_of(node))
 
 
+_EQUALITY = (Op.EQ, Op.NE)
+_TUPLE_FILTERS_MAX = 8
+"""Filters that NOT IN may become where its list has tuples; with more each tuple is one expression."""
 _VISITS: dict[type, Callable[[_Builder, Any, bool], Tree]] = {
     exp.NullSafeEQ: _Builder.null_safe,
     exp.NullSafeNEQ: _Builder.null_safe,
@@ -324,10 +380,16 @@ _VISITS: dict[type, Callable[[_Builder, Any, bool], Tree]] = {
     exp.Between: _Builder.between,
     exp.In: _Builder.in_,
     exp.Like: _Builder.like,
+    exp.ILike: _Builder.like,
     exp.Escape: _Builder.like,
     exp.StartsWith: _Builder.call,
     exp.EndsWith: _Builder.call,
     exp.Contains: _Builder.call,
     exp.PropertyEQ: _Builder.xor,
-    exp.Anonymous: _Builder.null_test,
+    exp.Anonymous: _Builder.named,
+    exp.ArrayOverlaps: _Builder.overlap,
 }
+_CONDITIONS = (
+    *_OPS, *_CALLS, exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Like, exp.ILike,
+)  # fmt: skip
+"""Nodes that are TRUE, FALSE or NULL."""

@@ -1,21 +1,28 @@
-"""Reading single nodes of sqlglot's tree: names, literals, constants, and where they stand."""
+"""Reading single nodes of sqlglot's tree: what a constraint asks of, its literals, and constants."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
 
+from palio.model.expressions.foreign import is_foreign
 from palio.model.expressions.reading import (
     NotAnExpression,
-    has_attributes,
+    is_interval,
     read_expression,
+    read_interval,
 )
-from palio.model.expressions.tree import Expression
+from palio.model.expressions.tree import Call, Expression, Lambda, Slot
+from palio.model.shapes import Unsupported
+from palio.model.sql_tree import bare, depends, name_of, only, position_of, refused
 from palio.model.templates import (
     CASTS,
     MembersReader,
     OperandReader,
+    Subject,
     cast,
     constant,
     fixed,
@@ -24,65 +31,112 @@ from palio.model.templates import (
     members,
 )
 
-
-class Unsupported(Exception):
-    """Something that the language does not have; `position` is an offset in the shape."""
-
-    def __init__(self, reason: str, position: int) -> None:
-        super().__init__(reason)
-        self.reason, self.position = reason, position
+_LITERALS = (exp.Literal, exp.Null, exp.Boolean)
 
 
-SUPPORTED = (
-    "a predicate compares attributes with literals (= != < <= > >= <=>, IN, BETWEEN, LIKE, "
-    "IS [NOT] NULL, startswith, endswith, contains) and joins them with AND, OR, NOT"
-)
+class Reads:
+    """How much is read: a list repeats what stands before it, `x + y IN (a, b, c)` is three comparisons."""
+
+    nodes_max = 1 << 18
+
+    def __init__(self) -> None:
+        self.nodes = 0
+        self.slots: Counter[int] = Counter()
+
+    def add(self, expression: Expression) -> bool:
+        """Count its parts; is it within the bound?"""
+        left = [expression]
+        while left:
+            found = left.pop()
+            self.nodes += 1
+            if isinstance(found, Call):
+                left += found.arguments
+            elif isinstance(found, Lambda):
+                left.append(found.body)
+            elif isinstance(found, Slot):
+                self.slots[found.number] += 1
+        return self.nodes <= self.nodes_max
+
+    def repeated(self) -> dict[int, int]:
+        """The literals that are read very often, and how often."""
+        return {slot: times for slot, times in self.slots.items() if times > _OFTEN}
 
 
-def operand_of(node: Any) -> OperandReader:
-    """How to read a literal: plain, negative, or cast to a type."""
-    node = bare(node)
-    if isinstance(node, exp.Boolean):
-        return fixed(bool(node.this))
-    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
-        return cast_literal(node)
-    inner, negative = unsigned(node)
-    if isinstance(inner, exp.Literal):
-        return literal(slot(inner), negative)
-    if isinstance(inner, exp.Null):
-        raise Unsupported("NULL cannot stand here", position_of(inner))
-    return constant(constant_expression(node))
+_OFTEN = 16
 
 
-def constant_expression(node: Any) -> Expression:
-    """What literals alone compute: 2 + 3, lower('ABC')."""
-    found = expression_of(node)
-    if has_attributes(found):
-        computed = next((one for one in node.walk() if _is_computed(one)), node)
-        raise Unsupported(
-            f"{described(computed)} is applied to an attribute; only literals can be computed: compare "
-            "the attribute itself, or publish what is computed as an attribute",
-            position_of(computed),
-        )
-    return found
+@dataclass(frozen=True, slots=True)
+class TreeReader:
+    """Reads texts that are written in a time zone (None: UTC); with `foreign` also what only Spark computes."""
 
+    foreign: bool = False
+    zone: str | None = None
+    read: Reads = field(default_factory=lambda: Reads())
 
-def _is_computed(node: Any) -> bool:
-    """A function or an operator, of an attribute."""
-    if not isinstance(node, exp.Func | exp.Binary | exp.Unary | exp.Case):
-        return False
-    if isinstance(node, exp.Paren | exp.Predicate | exp.Connector | exp.Not):
-        return False
-    return any(name_of(one) is not None for one in node.walk())
+    def subject(self, node: Any) -> Subject:
+        """What a constraint asks of: an attribute, or an expression of attributes."""
+        node = bare(node)
+        name = name_of(node)
+        if name is None:
+            return self.expression(node)
+        if not name:
+            raise Unsupported("the name of the attribute is empty", position_of(node))
+        if name[0] == "=":
+            raise Unsupported(
+                "the name of an attribute that a predicate asks for does not begin with =",
+                position_of(node),
+            )
+        return name
 
+    def depends(self, node: Any) -> bool:
+        """Does a node name an attribute, or say what only Spark computes? If not, it is a literal."""
+        if depends(node) or not self.foreign or isinstance(bare(node), _LITERALS):
+            return depends(node)
+        if isinstance(node, exp.Neg) or is_interval(node):
+            return False
+        return is_foreign(self.expression(node))
 
-def expression_of(node: Any) -> Expression:
-    try:
-        return read_expression(node, name_of)
-    except NotAnExpression as error:
-        if error.reason:
-            raise Unsupported(error.reason, position_of(error.node)) from None
-        raise refused(error.node) from None
+    def expression(self, node: Any, *, beside: Any = None) -> Expression:
+        """What a node computes; `beside` an interval, a difference of times is in microseconds."""
+        read = read_interval if is_interval(beside) else read_expression
+        try:
+            found = read(node, name_of, foreign=self.foreign)
+        except NotAnExpression as error:
+            if error.reason:
+                raise Unsupported(error.reason, position_of(error.node)) from None
+            raise refused(error.node) from None
+        if not self.read.add(found):
+            raise Unsupported(
+                "a list or a chain repeats too long an expression here", position_of(node)
+            )
+        return found
+
+    def operand(self, node: Any) -> OperandReader:
+        """How to read a literal: plain, negative, cast to a type, or computed: 2 + 3, lower('ABC')."""
+        node = bare(node)
+        if isinstance(node, exp.Boolean):
+            return fixed(bool(node.this))
+        if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
+            only(node, "this", "to", "_type")
+            if node.args["to"].this.name in CASTS:
+                return cast(slot(node.this), node.args["to"].this.name, self.zone)
+        inner, negative = unsigned(node)
+        if isinstance(inner, exp.Literal):
+            return literal(slot(inner), negative)
+        if isinstance(inner, exp.Null):
+            raise Unsupported("NULL cannot stand here", position_of(inner))
+        return self.constant(node)
+
+    def constant(self, node: Any, *, beside: Any = None) -> OperandReader:
+        """What literals alone compute."""
+        return constant(self.expression(node, beside=beside), self.zone)
+
+    def members(self, node: Any) -> MembersReader:
+        """A member of an IN list; its slot may hold many."""
+        inner, negative = unsigned(node)
+        if isinstance(inner, exp.Literal):
+            return members(slot(inner), negative)
+        return member(self.operand(node))
 
 
 def slot(node: Any) -> int:
@@ -98,105 +152,3 @@ def unsigned(node: Any) -> tuple[Any, bool]:
     while isinstance(node, exp.Neg):
         node, negative = bare(node.this), not negative
     return node, negative
-
-
-def cast_literal(node: Any) -> OperandReader:
-    only(node, "this", "to", "_type")
-    wanted = node.args["to"].this.name
-    if wanted not in CASTS:
-        raise Unsupported(
-            f"literals of type {wanted} are not supported; there are TIMESTAMP, DATE, DOUBLE, "
-            "BIGINT and STRING",
-            position_of(node),
-        )
-    return cast(slot(node.this), wanted)
-
-
-def members_of(node: Any) -> MembersReader:
-    """A member of an IN list; its slot may hold many."""
-    inner, negative = unsigned(node)
-    if isinstance(inner, exp.Literal):
-        return members(slot(inner), negative)
-    return member(operand_of(node))
-
-
-def chain(node: Any, kind: Any) -> list[Any]:
-    """The operands of a chain of one operator: a AND b AND c, however long."""
-    parts: list[Any] = []
-    while type(node) is kind:
-        parts.append(node.expression)
-        node = node.this
-    parts.append(node)
-    return parts[::-1]
-
-
-def first_operand(node: Any) -> Any:
-    """The operand of a tree of ANDs and ORs that stands first: its position is that of the tree."""
-    while isinstance(node, (exp.And, exp.Or, exp.Paren, exp.Not)):
-        node = node.this
-    return node
-
-
-def bare(node: Any) -> Any:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
-
-
-def name_of(node: Any) -> str | None:
-    """The attribute that a node names; its parts are joined by dots."""
-    if isinstance(node, (exp.Column, exp.Dot)):
-        parts = node.parts
-    else:
-        return None
-    if not all(isinstance(part, exp.Identifier) for part in parts):
-        return None
-    return ".".join(part.this for part in parts)
-
-
-def attribute_of(node: Any) -> str:
-    name = name_of(node)
-    if name is None:
-        raise refused(node)
-    if not name:
-        raise Unsupported("the name of the attribute is empty", position_of(node))
-    return name
-
-
-def only(node: Any, *allowed: str) -> None:
-    """Refuse a node with arguments that we would otherwise ignore."""
-    if any(value for key, value in node.args.items() if key not in allowed):
-        raise refused(node)
-
-
-def refused(node: Any) -> Unsupported:
-    return Unsupported(f"{described(node)} cannot stand here: {SUPPORTED}", position_of(node))
-
-
-def described(node: Any) -> str:
-    """A node in the words of SQL."""
-    if isinstance(node, exp.Anonymous):
-        return f"the function {node.this}"
-    if isinstance(node, exp.Func):
-        return f"the function {node.sql_name().lower()}"
-    if isinstance(node, exp.Literal):
-        return "a literal"
-    return _DESCRIBED.get(type(node), "this")
-
-
-_DESCRIBED: dict[type, str] = {
-    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "DIV",
-    exp.Neg: "a minus sign", exp.DPipe: "||", exp.Tuple: "a list", exp.Subquery: "a query",
-    exp.Select: "a query", exp.Interval: "an interval", exp.Bracket: "an element in brackets",
-    exp.ILike: "ILIKE", exp.RegexpLike: "RLIKE", exp.Lambda: "a lambda",
-}  # fmt: skip
-
-
-def position_of(node: Any) -> int:
-    """The first character of a node that sqlglot remembers; our own parenthesis is not counted."""
-    best: int | None = None
-    for part in node.walk():
-        start = part.meta.get("start")
-        if start is not None and (best is None or start < best):
-            best = start
-    return max(0, (best or 0) - 1)

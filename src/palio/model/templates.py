@@ -4,30 +4,42 @@
     leaves     [dest = #0]  [price < #1]  [id != each of #2]      functions of the literals
     filters    (0, 1)  (2,)                                       which leaves each filter takes
 
-A leaf makes a constraint, or a conjunction of them. Its errors name the slot of the literal.
+A leaf makes a constraint, or a conjunction of them, on an attribute or on an expression of
+attributes, which may have literals too. Its errors name the slot of the literal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Any, NoReturn, TypeAlias
 
 from palio.errors import InvalidPredicate, InvalidValue, PalioError
 from palio.model.expressions.evaluation import value as evaluate
+from palio.model.expressions.foreign import foreign_function
+from palio.model.expressions.names import computed_name
 from palio.model.expressions.reading import filled, first_slot
-from palio.model.expressions.tree import Expression
-from palio.model.like import like_operand
+from palio.model.expressions.simplifying import NO_FIXED_LENGTH
+from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression
+from palio.model.expressions.zones import in_zone
+from palio.model.like import canonical_pattern, like_operand
 from palio.model.literals import BadLiteral, Literal, read, read_double, read_integer
 from palio.model.operands import constraint_value, in_operand
 from palio.model.operators import OPPOSITE, ORDER_OPS, STRING_OPS, Op
 from palio.model.predicate import Constraint, Filter, Predicate, trusted_constraint
-from palio.model.values import Type, Value, parse_instant, type_of
+from palio.model.time_zones import parse_instant_in
+from palio.model.values import Type, Value, type_of
 
 Literals: TypeAlias = list[Literal]
 Constraints: TypeAlias = Constraint | tuple[Constraint, ...] | None  # one, a conjunction, or FALSE
 Leaf: TypeAlias = Callable[[Literals], Constraints]
+Subject: TypeAlias = "str | Expression"  # what a constraint asks of: an attribute, or an expression
+
+
+REPEATED_MAX = 4_000_000
+"""Characters of a literal in all expressions in which it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +49,14 @@ class Template:
     leaves: tuple[Leaf, ...]
     filters: tuple[Callable[[list[Constraints]], Any], ...]
     reusable: bool
+    repeated: dict[int, int]
+    """Literals that are written once and stand in very many expressions: in how many."""
 
     def fill(self, literals: Literals) -> Predicate:
         """The predicate of this shape with these literals."""
+        for slot, times in self.repeated.items():
+            if times * sum(map(len, literals[slot])) > REPEATED_MAX:
+                raise BadLiteral(f"this stands in {times:,} expressions; it is too long", slot)
         made = [leaf(literals) for leaf in self.leaves]
         filters = [pick(made) for pick in self.filters]
         if None in made:  # such a leaf compares with NULL
@@ -98,16 +115,21 @@ def literal(slot: int, negative: bool) -> OperandReader:
     return OperandReader(slot, value)
 
 
-def constant(expression: Expression) -> OperandReader:
+def constant(expression: Expression, zone: str | None = None) -> OperandReader:
     """What literals alone compute."""
     slot = first_slot(expression)
+    if foreign := foreign_function(expression):
+        raise BadLiteral(f"{foreign} is computed of attributes only, not of literals", max(0, slot))
 
     def value(literals: Literals) -> Value | None:
         def failed(reason: str) -> NoReturn:
             raise BadLiteral(reason, slot)
 
         try:
-            return evaluate(filled(expression, literals), {}, failed)
+            found = filled(expression, literals)
+            if isinstance(found, Call) and found.function == "interval":
+                failed(NO_FIXED_LENGTH)
+            return evaluate(in_zone(found, zone), {}, failed)
         except InvalidValue as error:
             raise _bad_literal(slot, error) from None
 
@@ -134,33 +156,33 @@ def member(operand: OperandReader) -> MembersReader:
     return MembersReader(operand.slot, lambda literals: [operand.read(literals)])
 
 
-def _date(text: str) -> Value:
+def _date(text: str, zone: str | None) -> Value:
     if ":" in text:
         raise InvalidValue(f"the date {text[:40]!r} has a time of day", remedy="write TIMESTAMP")
-    return parse_instant(text)
+    return parse_instant_in(text, zone)
 
 
-CASTS: dict[str, Callable[[str], Value]] = {
-    "TIMESTAMP": parse_instant,
-    "TIMESTAMPTZ": parse_instant,
-    "TIMESTAMPLTZ": parse_instant,
+CASTS: dict[str, Callable[[str, str | None], Value]] = {
+    "TIMESTAMP": parse_instant_in,
+    "TIMESTAMPTZ": parse_instant_in,
+    "TIMESTAMPLTZ": parse_instant_in,
     "DATE": _date,
-    "DOUBLE": read_double,
-    "BIGINT": read_integer,
-    "INT": read_integer,
-    "TEXT": str,
-    "VARCHAR": str,
+    "DOUBLE": lambda text, _zone: read_double(text),
+    "BIGINT": lambda text, _zone: read_integer(text),
+    "INT": lambda text, _zone: read_integer(text),
+    "TEXT": lambda text, _zone: text,
+    "VARCHAR": lambda text, _zone: text,
 }
 
 
-def cast(slot: int, wanted: str) -> OperandReader:
-    """TIMESTAMP '...' and CAST('...' AS DOUBLE)."""
+def cast(slot: int, wanted: str, zone: str | None = None) -> OperandReader:
+    """TIMESTAMP '...' and CAST('...' AS DOUBLE); an instant without an offset is in the zone."""
     inner, convert = literal(slot, False), CASTS[wanted]
 
     def value(literals: Literals) -> Value:
         raw = inner.read(literals)
         try:
-            return convert(raw if isinstance(raw, str) else repr(raw))
+            return convert(raw if isinstance(raw, str) else repr(raw), zone)
         except InvalidValue as error:
             raise _bad_literal(slot, error) from None
 
@@ -169,6 +191,22 @@ def cast(slot: int, wanted: str) -> OperandReader:
 
 def _bad_literal(slot: int, error: PalioError) -> BadLiteral:
     return BadLiteral(error.detail, slot)
+
+
+def on(subject: Subject, make: Callable[[str], Leaf], zone: str | None = None) -> Leaf:
+    """The leaf that is made for the name of what it asks of; an expression is written in the zone."""
+    if isinstance(subject, str):
+        return make(subject)
+    if first_slot(subject) < 0:
+        return make(_filled_name(subject, [], zone))
+    return lambda literals: make(_filled_name(subject, literals, zone))(literals)
+
+
+def _filled_name(expression: Expression, literals: Literals, zone: str | None) -> str:
+    try:
+        return computed_name(in_zone(filled(expression, literals), zone))
+    except (InvalidPredicate, InvalidValue) as error:
+        raise _bad_literal(first_slot(expression), error) from None
 
 
 def constraint_leaf(name: str, op: Op, operand: OperandReader) -> Leaf:
@@ -180,6 +218,8 @@ def constraint_leaf(name: str, op: Op, operand: OperandReader) -> Leaf:
         value = read_value(literals)
         if value is None:
             return None
+        if is_composite(value):
+            raise BadLiteral(_NO_ARRAY, slot)
         type = type_of(value)
         if textual and type is not Type.STRING:
             raise BadLiteral(f"{op} takes a string", slot)
@@ -195,6 +235,17 @@ def constraint_leaf(name: str, op: Op, operand: OperandReader) -> Leaf:
     return leaf
 
 
+def is_composite(value: object) -> bool:
+    """Is it an array or an object?"""
+    return isinstance(value, tuple | dict)
+
+
+_NO_ARRAY = (
+    "an array is compared with nothing: array_contains(tags, 'x') asks for an element, "
+    "arrays_overlap(tags, array('x', 'y')) for one of several"
+)
+
+
 def set_leaf(name: str, lists: Sequence[MembersReader], negated: bool) -> Leaf:
     """IN, or NOT IN as a conjunction of !=."""
 
@@ -203,6 +254,8 @@ def set_leaf(name: str, lists: Sequence[MembersReader], negated: bool) -> Leaf:
         values = [value for value in given if value is not None]
         if not values or (negated and len(values) < len(given)):
             return None
+        if any(map(is_composite, values)):
+            raise BadLiteral(_NO_ARRAY, lists[0].slot)
         try:
             op, operand, type = in_operand(name, [constraint_value(name, v) for v in values])
         except InvalidPredicate as error:
@@ -217,17 +270,47 @@ def set_leaf(name: str, lists: Sequence[MembersReader], negated: bool) -> Leaf:
     return leaf
 
 
-def like_leaf(name: str, pattern: OperandReader, escape: OperandReader, negated: bool) -> Leaf:
-    """LIKE: the operator follows from where the pattern has its %."""
+def like_leaf(
+    subject: Subject,
+    pattern: OperandReader,
+    escape: OperandReader,
+    negated: bool,
+    zone: str | None = None,
+) -> Leaf:
+    """LIKE: where the pattern has its % at the ends only, a constraint on the text itself; else on
+    whether the text is like the pattern."""
 
-    def leaf(literals: Literals) -> Constraint | None:
+    def leaf(literals: Literals) -> Constraints:
         try:
             wanted = pattern.read(literals)
             if wanted is None:
                 return None
-            op, text = like_operand(wanted, escape.read(literals))
+            simple = like_operand(wanted, escape.read(literals))
+            if simple is None:
+                general = canonical_pattern(wanted, escape.read(literals))
+                return _like(subject, general, negated, zone)(literals)
         except InvalidPredicate as error:
             raise _bad_literal(pattern.slot, error) from None
-        return trusted_constraint(name, OPPOSITE[op] if negated else op, text, Type.STRING)
+        op, text = simple
+        chosen = OPPOSITE[op] if negated else op
+        return on(subject, partial(_fixed_leaf, chosen, text, Type.STRING), zone)(literals)
 
     return leaf
+
+
+def _like(subject: Subject, pattern: str, negated: bool, zone: str | None) -> Leaf:
+    whole = AttributeOf(subject) if isinstance(subject, str) else subject
+    condition = Call("like", (whole, Constant(pattern)))
+    return on(condition, partial(_fixed_leaf, Op.EQ, not negated, Type.BOOL), zone)
+
+
+def _fixed_leaf(op: Op, value: Value | None, type: Type | None, name: str) -> Leaf:
+    made = trusted_constraint(name, op, value, type)
+    return lambda _literals: made
+
+
+def fixed_leaf(
+    subject: Subject, op: Op, value: Value | None, type: Type | None, zone: str | None = None
+) -> Leaf:
+    """A constraint whose operand stands in the shape itself, or that has none."""
+    return on(subject, partial(_fixed_leaf, op, value, type), zone)

@@ -8,16 +8,20 @@
     time     datetime 0001-01-01 .. 9999-12-31, microseconds   the instant, always in UTC
 
 Time zones: an instant needs one. A datetime with a zone is converted to UTC; a naive datetime is
-an error, never a guess. A date stands for its first instant in UTC.
+an error, never a guess. A date stands for its first instant in UTC. A decimal is an int where it is
+integral and fits, the nearest double otherwise; a UUID is its text. `arrays` has what is no value.
 """
 
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeAlias
+from uuid import UUID
 
 from palio.errors import InvalidValue
 
@@ -52,6 +56,11 @@ def type_of(value: Value) -> Type:
     return _TYPE_OF[type(value)]
 
 
+def kind_of(content: object) -> Type | None:
+    """The type of what an attribute holds; None: it is no value, but an array or bytes."""
+    return _TYPE_OF.get(type(content))
+
+
 def comparable(a: Type, b: Type) -> bool:
     """Values of these types may equal each other: the same type, or both numbers."""
     return a is b or (a in NUMBERS and b in NUMBERS)
@@ -71,7 +80,7 @@ def as_name(name: object) -> str:
         raise InvalidValue(f"an attribute's name is a string, not {name!r}")
     if not name:
         raise InvalidValue("an attribute's name is empty")
-    return _from_str(name, str(name))
+    return as_text(name, str(name))
 
 
 def _from_bool(_name: str, value: Any) -> Value:
@@ -92,7 +101,8 @@ def _from_float(_name: str, value: Any) -> Value:
     return float(value)
 
 
-def _from_str(name: str, value: Any) -> str:
+def as_text(name: str, value: Any) -> str:
+    """Check a string of the attribute `name`."""
     text = str(value)
     if not text.isascii():
         try:
@@ -140,19 +150,40 @@ def _from_date(_name: str, value: Any) -> Value:
     return datetime(value.year, value.month, value.day, tzinfo=UTC)
 
 
+_INT_DIGITS = 19
+"""More than an integer of 64 bits ever has."""
+
+
+def _from_decimal(name: str, value: Decimal) -> Value:
+    if value.is_finite() and value.adjusted() < _INT_DIGITS and value == value.to_integral_value():
+        whole = int(value)
+        if INT_MIN <= whole <= INT_MAX:
+            return whole
+    number = float("nan") if value.is_nan() else float(value)
+    if value.is_finite() and number - number != 0.0:
+        raise InvalidValue("the decimal does not fit in a double", attribute=name)
+    return number
+
+
 _CONVERT: dict[type, Callable[[str, Any], Value]] = {
     bool: _from_bool,
     int: _from_int,
     float: _from_float,
-    str: _from_str,
+    str: as_text,
     datetime: _from_datetime,
     date: _from_date,
+    Decimal: _from_decimal,
+    UUID: as_text,
 }
+
+
+PLAIN = frozenset(_CONVERT)
+"""Types whose objects are values, if they are within their range."""
 
 
 def _from_relative(name: str, value: object) -> Value:
     """Subclasses of the plain types, and numpy's scalars (known by their `dtype`)."""
-    for base in (str, bool, int, float, datetime, date):
+    for base in (str, bool, int, float, datetime, date, Decimal, UUID):
         if isinstance(value, base):
             return _CONVERT[base](name, value)
     kind = getattr(getattr(value, "dtype", None), "kind", None)
@@ -177,7 +208,10 @@ def shortened(value: object, width: int = 60) -> str:
     """A value as errors show it."""
     if isinstance(value, int) and value.bit_length() > 200:  # printing may be refused: too long
         return f"of {value.bit_length()} bits"
-    text = repr(value)
+    if isinstance(value, str):
+        value = value[:width]
+    is_large = isinstance(value, list | tuple | dict | bytes | bytearray)
+    text = reprlib.repr(value) if is_large else repr(value)
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
@@ -205,14 +239,20 @@ def parse_instant(text: str) -> datetime:
     year, month, day, hour, minute, second = (int(found[i] or 0) for i in range(1, 7))
     fraction = (found[7] or "").rstrip("0")
     if len(fraction) > 6:
-        raise InvalidValue(f"the instant {text!r} is finer than a microsecond")
+        raise InvalidValue(f"the instant {shortened(text)} is finer than a microsecond")
     try:
         instant = datetime(
             year, month, day, hour, minute, second, int((fraction + "000000")[:6]), UTC
         )
         return instant - _offset(found[8])
     except (ValueError, OverflowError) as error:
-        raise InvalidValue(f"{text!r} is not an instant: {error}") from None
+        raise InvalidValue(f"{shortened(text)} is not an instant: {error}") from None
+
+
+def has_offset(text: str) -> bool:
+    """Does the text of an instant say its distance from UTC?"""
+    found = _INSTANT.fullmatch(text)
+    return found is not None and found[8] is not None
 
 
 def _offset(text: str | None) -> timedelta:

@@ -7,6 +7,7 @@
     RemoteBroker          another broker that wants the message: a neighbour, or any by its link state
     NextHop               an entry of a routing scheme: brokers behind a neighbour want the message
     PublishGrant          an identity that may publish the message
+    PublishSchema         a schema by which the message of a client must be valid
 
 One table maps the filters of all of them to these values (routing/interest_table.py). The others are
 peers of the router only, and get no messages:
@@ -57,6 +58,10 @@ class PublishGrant(msgspec.Struct, frozen=True, gc=False):
     identity: str
 
 
+class PublishSchema(msgspec.Struct, frozen=True, gc=False):
+    name: str
+
+
 class Watcher(msgspec.Struct, frozen=True, gc=False):
     link: int
     id: int
@@ -71,7 +76,9 @@ class Network(msgspec.Struct, frozen=True, gc=False):
 
 
 LocalInterface: TypeAlias = LiveSubscription | SharedSubscription | DurableConsumers
-Interface: TypeAlias = LocalInterface | DurableSubscription | RemoteBroker | NextHop | PublishGrant
+Interface: TypeAlias = (
+    LocalInterface | DurableSubscription | RemoteBroker | NextHop | PublishGrant | PublishSchema
+)
 
 # Kinds, by which a lookup result is split: bits, so several kinds combine into one number.
 LIVE: Final = 1
@@ -80,6 +87,7 @@ DURABLE: Final = 4
 BROKER: Final = 8
 GRANT: Final = 16
 PATTERN: Final = 32
+SCHEMA: Final = 64
 
 _KINDS: dict[type, int] = {
     LiveSubscription: LIVE,
@@ -89,6 +97,7 @@ _KINDS: dict[type, int] = {
     RemoteBroker: BROKER,
     NextHop: BROKER,
     PublishGrant: GRANT,
+    PublishSchema: SCHEMA,
     str: PATTERN,
 }
 

@@ -10,21 +10,15 @@ A compiled table can remove whole rows only, hence the buckets (interest_buckets
 merged and compacted now and then, so that they do not become larger than the table. That takes long:
 `upkeep` gives such work to whoever has a thread for it; without `defers` it is done at once.
 
-An answer consists of slots (`Matches`). The slot of a removed interface is not reused before
-`reclaim`, so an answer that is kept for a while never refers to another interface. A batch has few
-different answers (`Grouped`), so Python does something for each answer, not for each message:
-
-    messages   0     1     2   3          Grouped: codes     1  2  1  1        which answer each gets
-    ends       0     1     3   4  5                answers   (x), (y), (x, y)  who gets it
-    found      y     x y   y   y
+An answer consists of slots (matches.py). The slot of a removed interface is not reused before
+`reclaim`, so an answer that is kept for a while never refers to another interface.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import reduce
-from operator import or_
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -32,10 +26,18 @@ from palio.model.message import Message
 from palio.model.predicate import Filter
 from palio.routing.interest_buckets import Bucket, FilterBuckets, Interface
 from palio.routing.interest_slots import InterestSlots
+from palio.routing.lookups_ahead import (
+    ExpressionCosts,
+    LookedUp,
+    LookupAhead,
+    MessageRows,
+    interfaces_of_each,
+    rows_of_each,
+    slots_of_each,
+)
+from palio.routing.matches import Matches
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from palio.matching.table import ForwardingTable
     from palio.matching.versions.upkeep import MaintainedTable, UpkeepWork
 
@@ -45,20 +47,7 @@ PARSING = 20  # evaluations: as long as to read a message
 BATCH_MIN = 8  # messages: fewer are quicker one by one
 MANY = 64  # interfaces of a message: more are quicker as a column
 
-_SHORT_MAX = 1 << 16
 _SHARE, _LEAST = 0.5, 4096  # changes above the base when a table is compacted: a share, at least
-
-T = TypeVar("T")
-
-
-class MessageRows(Protocol):
-    """Messages to look up: each parsed, or all as a column of JSON texts."""
-
-    def __len__(self) -> int: ...
-
-    def message(self, row: int) -> Message: ...
-
-    def column(self) -> pa.Array: ...
 
 
 class InterestTable:
@@ -87,6 +76,10 @@ class InterestTable:
         self._defers = defers
         self._table: MaintainedTable | None = None
         self._evaluations = 0  # since the last change, while there is no table
+        self._failures = 0  # of expressions, but those that the table of now has counted
+        self.expressions = ExpressionCosts()  # of all filters
+        self._ahead: dict[bytes, list[int]] = {}
+        self._lookups: list[LookupAhead] = []  # that have begun
         self._has_many = False  # interfaces: the message that was looked up last
 
     def __len__(self) -> int:
@@ -100,11 +93,26 @@ class InterestTable:
         for found, is_added in news.items():
             (self._add if is_added else self._remove)(interface, found)
         if news:
+            for lookup in self._lookups:
+                lookup.changed[interface] = None
             self.version += 1
             self._evaluations = 0
-            if self._size <= EVALUATED_MAX:
-                self._table = None
-                self._buckets.forget_table()
+            if self._size <= EVALUATED_MAX and not self.expressions.are_costly:
+                self._forget_table()
+
+    def _forget_table(self) -> None:
+        self._failures = self.expression_failures
+        self._table = None
+        self._buckets.forget_table()
+
+    @property
+    def expression_failures(self) -> int:
+        """How often an expression could not be computed for a message."""
+        of_table = 0 if self._table is None else self._table.engine.use.failures.total
+        return self._failures + of_table
+
+    def _fail(self, _name: str, _reason: str) -> None:
+        self._failures += 1
 
     def filters_of(self, interface: Interface) -> Collection[Filter]:
         """The filters of an interface; a view, until the next change."""
@@ -119,11 +127,13 @@ class InterestTable:
         assert slot is not None
         own[found] = self._buckets.add(interface, slot, found)
         self._size += 1
+        self.expressions.add(found)
 
     def _remove(self, interface: Interface, found: Filter) -> None:
         own = self._filters[interface]
         self._buckets.remove(own.pop(found), found)
         self._size -= 1
+        self.expressions.remove(found)
         if not own:
             del self._filters[interface]
             self._slots.retire(interface)
@@ -146,6 +156,8 @@ class InterestTable:
 
     def lookup(self, messages: MessageRows) -> Matches:
         """The interfaces that each message matches; InvalidValue if one is not a JSON object."""
+        if self._ahead:
+            return self.answer(slots_of_each(self._ahead, messages, self._slots_of_message))
         count = len(messages)
         if count < BATCH_MIN and not self._has_many:
             found = self.evaluate(messages, gives_up=True)
@@ -182,6 +194,28 @@ class InterestTable:
         found = np.array([slot for own in slots for slot in own], np.int64)
         return Matches(ends, found, self._slots.kinds)
 
+    # ---- lookups that take long
+
+    def look_up_ahead(self, messages: MessageRows) -> LookupAhead:
+        """Begin a lookup of which other threads compute the most, until `note_ahead`."""
+        begin: Callable[[], LookedUp]
+        if self._needs_table(len(messages)):
+            begin = partial(rows_of_each, self._current(), messages)
+        else:
+            filters = [(one, tuple(own)) for one, own in self._filters.items()]
+            begin = partial(interfaces_of_each, filters, messages, self._fail)
+        lookup = LookupAhead(messages, begin, self._filters, self._buckets.named, self._fail)
+        self._lookups.append(lookup)
+        return lookup
+
+    def note_ahead(self, lookup: LookupAhead) -> None:
+        """Answer for these messages with what was found, until `forget_ahead`."""
+        self._ahead = lookup.slots(self._slots.get)
+
+    def forget_ahead(self, lookup: LookupAhead) -> None:
+        self._lookups.remove(lookup)
+        self._ahead = {}
+
     def interfaces_of(self, message: Message) -> list[Any]:
         """The interfaces of which a filter matches the message."""
         return [self._slots.interfaces[slot] for slot in self._slots_of_message(message)]
@@ -191,7 +225,7 @@ class InterestTable:
             numbers, slots = self._slots.numbers, []
             for interface, filters in self._filters.items():
                 for found in filters:
-                    if found.matches(message):
+                    if found.matches(message, self._fail):
                         slots.append(numbers[interface])
                         break
             return slots
@@ -201,7 +235,7 @@ class InterestTable:
 
     def _needs_table(self, messages: int) -> bool:
         """Whether a compiled table pays off for so many more messages."""
-        if self._size > EVALUATED_MAX or self._table is not None:
+        if self._size > EVALUATED_MAX or self._table is not None or self.expressions.are_costly:
             return True
         self._evaluations += messages * max(self._size, PARSING)
         return self._evaluations > EVALUATIONS_MAX
@@ -232,154 +266,3 @@ class InterestTable:
                     work.run()
                     work.finish()
         return self._table.table
-
-
-class Matches:
-    """The slots of the interfaces of message i are found[ends[i]:ends[i + 1]] (interest_table.py).
-
-    `kinds` has the kind of each slot, a bit; `present` those that occur in the answer.
-    """
-
-    __slots__ = ("ends", "found", "kinds", "present")
-
-    def __init__(self, ends: Any, found: Any, kinds: Any, present: int | None = None) -> None:
-        self.ends = ends
-        self.found = found
-        self.kinds = kinds
-        self.present = int(np.bitwise_or.reduce(kinds[found])) if present is None else present
-
-    @classmethod
-    def of_one(cls, slots: list[int], kinds: Any) -> Matches:
-        """The answer for one message."""
-        present = reduce(or_, map(kinds.item, slots), 0) if len(slots) < 64 else None
-        return cls(np.array((0, len(slots))), np.array(slots, np.int64), kinds, present)
-
-    def __len__(self) -> int:
-        return len(self.ends) - 1
-
-    def slots(self, row: int) -> list[int]:
-        """The slots of one message."""
-        own: list[int] = self.part(row).tolist()
-        return own
-
-    def part(self, row: int) -> Any:
-        """The slots of one message, as an array."""
-        return self.found[self.ends[row] : self.ends[row + 1]]
-
-    def rows_with(self, slot: int) -> list[int]:
-        """The messages that match one interface."""
-        places = np.flatnonzero(self.found == slot)
-        rows: list[int] = (np.searchsorted(self.ends, places, "right") - 1).tolist()
-        return rows
-
-    def has(self, wanted: int) -> bool:
-        """Does any message match an interface of these kinds?"""
-        return self.present & wanted != 0
-
-    def of(self, wanted: int) -> Matches:
-        """Only the interfaces of these kinds."""
-        if not self.present & ~wanted:
-            return self
-        if len(self.ends) == 2:
-            own = [slot for slot in self.found.tolist() if self.kinds.item(slot) & wanted]
-            return Matches.of_one(own, self.kinds)
-        keep = (self.kinds[self.found] & wanted) != 0
-        before = np.zeros(len(keep) + 1, np.int64)
-        np.cumsum(keep, out=before[1:])
-        return Matches(before[self.ends], self.found[keep], self.kinds)
-
-    def pick(self, rows: Sequence[int]) -> Matches:
-        """Only some messages."""
-        if len(rows) == len(self) and list(rows) == list(range(len(rows))):
-            return self
-        chosen = np.array(rows, np.int64)
-        begin, end = self.ends[:-1][chosen], self.ends[1:][chosen]
-        ends = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(end - begin, out=ends[1:])
-        parts = [self.found[a:b] for a, b in zip(begin.tolist(), end.tolist(), strict=True)]
-        found = np.concatenate(parts) if parts else self.found[:0]
-        return Matches(ends, found, self.kinds)
-
-    def slice(self, begin: int, end: int) -> Matches:
-        """The messages from one row to another."""
-        if begin == 0 and end >= len(self):
-            return self
-        first, last = self.ends[begin], self.ends[end]
-        return Matches(self.ends[begin : end + 1] - first, self.found[first:last], self.kinds)
-
-    def grouped(self, meaning: Callable[[int], T]) -> Grouped[T]:
-        """The answer of each message, by what a slot means."""
-        ends, found = self.ends, self.found
-        if len(ends) == 2:
-            return Grouped([tuple(map(meaning, found.tolist()))], np.zeros(1, np.int64))
-        counts = np.diff(ends)
-        codes = np.zeros(len(counts), np.int64)
-        if not len(found):
-            return Grouped([()], codes)
-        seen = np.zeros(int(found.max()) + 1, np.bool_)
-        seen[found] = True
-        slots = np.flatnonzero(seen)
-        code_of = np.zeros(len(seen), np.int64)
-        code_of[slots] = np.arange(1, len(slots) + 1)
-        alone = [meaning(slot) for slot in slots.tolist()]
-        answers: list[tuple[T, ...]] = [(), *[(one,) for one in alone]]
-        is_one = counts == 1
-        codes[is_one] = code_of[found[ends[:-1][is_one]]]
-        sets: dict[tuple[int, ...], int] = {}
-        for row in np.flatnonzero(counts > 1).tolist():
-            own = tuple(code_of[found[ends[row] : ends[row + 1]]].tolist())
-            code = sets.get(own)
-            if code is None:
-                code = sets[own] = len(answers)
-                answers.append(tuple([alone[i - 1] for i in own]))
-            codes[row] = code
-        return Grouped(answers, codes)
-
-
-class Grouped(Generic[T]):
-    """What each message of a batch matches.
-
-    >>> grouped = Grouped.of([("x",), (), ("x",)])
-    >>> list(grouped), grouped.parts()
-    ([('x',), (), ('x',)], [(('x',), [0, 2]), ((), [1])])
-    """
-
-    __slots__ = ("answers", "codes")
-
-    def __init__(self, answers: Sequence[tuple[T, ...]], codes: Any) -> None:
-        self.answers = answers
-        self.codes = codes
-
-    @classmethod
-    def of(cls, found: Sequence[tuple[T, ...]]) -> Grouped[T]:
-        """The same as Python values: the answer of each message."""
-        answers: dict[tuple[T, ...], int] = {}
-        codes = [answers.setdefault(one, len(answers)) for one in found]
-        return cls(list(answers), np.array(codes, np.int64))
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __iter__(self) -> Iterator[tuple[T, ...]]:
-        return iter([self.answers[code] for code in self.codes.tolist()])
-
-    def pick(self, rows: Sequence[int]) -> Grouped[T]:
-        """Only some messages."""
-        return Grouped(self.answers, self.codes[np.array(rows, np.int64)])
-
-    def parts(self) -> list[tuple[tuple[T, ...], list[int]]]:
-        """The answers that occur, and the rows of the messages that get each."""
-        if len(self.codes) == 1:
-            return [(self.answers[self.codes[0]], [0])]
-        codes = self.codes
-        if len(self.answers) <= _SHORT_MAX:
-            codes = codes.astype(np.uint16)  # which numpy sorts by radix
-        order = np.argsort(codes, kind="stable")
-        ordered = codes[order]
-        begins = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist()]
-        rows = order.tolist()
-        ends = [*begins[1:], len(rows)]
-        return [
-            (self.answers[code], rows[begin:end])
-            for code, begin, end in zip(ordered[begins].tolist(), begins, ends, strict=True)
-        ]

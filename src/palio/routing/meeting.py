@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from palio.model.advertisement import Advertisement
 from palio.model.covering import intersects
+from palio.model.expressions.names import is_computed
 from palio.model.predicate import Filter, Op
 
 
@@ -14,8 +15,8 @@ def meeting(advertisement: Advertisement) -> Callable[[Filter], bool]:
     names = {c.name for c in advertisement}
 
     def meets(item: Filter) -> bool:
-        return all(c.name in names or c.op is Op.ABSENT for c in item) and intersects(
-            advertisement, item
-        )
+        return all(
+            c.name in names or c.op is Op.ABSENT or is_computed(c.name) for c in item
+        ) and intersects(advertisement, item)
 
     return meets

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -37,22 +38,41 @@ def with_matches(
     output: str,
     into: str,
     invalid: str,
+    failures: str | None = None,
 ) -> DataFrame:
-    """The DataFrame and a column of what each message matches; `output` is one of RETURNS."""
-    match = function(location, output, invalid, messages.names)
-    return df.withColumn(into, match(*messages.columns))
+    """The DataFrame and a column of what each message matches; `output` is one of RETURNS. And a column
+    `failures` of how many expressions could not be computed."""
+    match = function(location, output, invalid, messages.names, counts=failures is not None)
+    found = match(*messages.columns)
+    if failures is None:
+        return df.withColumn(into, found)
+    both = df.withColumn(_BOTH, found)
+    made = both.withColumn(into, both[_BOTH]["found"]).withColumn(failures, both[_BOTH]["failures"])
+    return made.drop(_BOTH)
+
+
+_BOTH = "__palio_found_and_failures"
 
 
 def function(
-    location: Location, output: str, invalid: str, names: tuple[str, ...] | None = None
+    location: Location,
+    output: str,
+    invalid: str,
+    names: tuple[str, ...] | None = None,
+    *,
+    counts: bool = False,
 ) -> Any:
-    """The Arrow function from messages to what they match; `names` are those of wide columns."""
+    """The Arrow function from messages to what they match; `names` are those of wide columns. With
+    `counts` also to how many expressions could not be computed for each."""
 
     def palio_match(*columns: pa.Array) -> pa.Array:
         with carried():
-            return matches(opened(location), columns, names, output, invalid)
+            return matches(opened(location), columns, names, output, invalid, counts=counts)
 
-    return arrow_function(palio_match, RETURNS[output])
+    returns = RETURNS[output]
+    return arrow_function(
+        palio_match, f"struct<found: {returns}, failures: int>" if counts else returns
+    )
 
 
 # ---- in the worker
@@ -64,9 +84,13 @@ def matches(
     names: Sequence[str] | None,
     output: str,
     invalid: str,
+    *,
+    counts: bool = False,
 ) -> pa.Array:
     """What each message matches; one that is no message is NULL or an error."""
     rows, options = rows_of(columns, names)
+    if counts:
+        output += _AND_FAILURES
     try:
         return _answers(table, rows, options, output)
     except InvalidValue:
@@ -93,10 +117,11 @@ def _is_message(text: str | None) -> bool:
 
 def rows_of(
     columns: Sequence[pa.Array], names: Sequence[str] | None
-) -> tuple[pa.RecordBatch, dict[str, str]]:
-    """The messages as a table reads them, and the options of `forward_batch` for that."""
+) -> tuple[pa.RecordBatch, dict[str, Any]]:
+    """The messages as a table reads them, and the options of `forward_batch` for that: columns with
+    names were chosen on the driver, and bring the values of expressions."""
     if names is not None:
-        return pa.RecordBatch.from_arrays(list(columns), list(names)), {}
+        return pa.RecordBatch.from_arrays(list(columns), list(names)), {"computed": True}
     if len(columns) != 1:
         raise InvalidValue(
             f"the messages are one argument, not {len(columns)}",
@@ -121,6 +146,16 @@ def rows_of(
 def _answers(
     table: ForwardingTable, rows: pa.RecordBatch, options: dict[str, Any], output: str
 ) -> pa.Array:
+    """The answers of rows that are messages; of `output` "... and failures" structs."""
+    if output.endswith(_AND_FAILURES):
+        failures = np.zeros(len(rows), np.int32)
+
+        def count(_name: str, own: Sequence[int], _reason: str) -> None:
+            np.add.at(failures, own, 1)
+
+        counted = {**options, "on_failure": count}
+        found = _answers(table, rows, counted, output.removesuffix(_AND_FAILURES))
+        return pa.StructArray.from_arrays([found, pa.array(failures)], ["found", "failures"])
     found = table.forward_batch(rows, ids=output != "array", **options)
     if output == "flag":
         return pc.greater(pc.list_value_length(found), 0)
@@ -133,13 +168,23 @@ def _answers(
         ) from None
 
 
+_AND_FAILURES = " and failures"
+
+
+def _arrow_type(output: str) -> Any:
+    if not output.endswith(_AND_FAILURES):
+        return ARROW_TYPES[output]
+    found = ARROW_TYPES[output.removesuffix(_AND_FAILURES)]
+    return pa.struct([("found", found), ("failures", pa.int32())])
+
+
 def _pieces(table: ForwardingTable, rows: Any, options: dict[str, str], output: str) -> Any:
     """The answers of rows of which a few are bad, found by halving."""
     try:
         yield _answers(table, rows, options, output)
     except InvalidValue:
         if len(rows) == 1:
-            yield pa.nulls(1, ARROW_TYPES[output])
+            yield pa.nulls(1, _arrow_type(output))
             return
         half = len(rows) // 2
         yield from _pieces(table, rows.slice(0, half), options, output)

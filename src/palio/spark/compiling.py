@@ -13,13 +13,11 @@ among the rejects.
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import groupby
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -27,43 +25,29 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from palio.errors import InvalidPredicate, PalioError, RejectedPredicates, RejectedRow
+from palio.errors import InvalidPredicate, RejectedPredicates, RejectedRow
 from palio.matching.encode import constraint_rows
-from palio.matching.encode.columns import ConstraintColumns
+from palio.matching.encode.columns import ConstraintColumns, from_predicates
 from palio.matching.table import ForwardingTable
 from palio.model.language import parse
-from palio.model.operators import Op
-from palio.model.predicate import Constraint, Predicate
+from palio.model.predicate import Predicate
 from palio.model.reduction import reduce as reduced
-from palio.model.values import format_instant
+from palio.spark.expressions import session_zone
 from palio.spark.messages import quoted
+from palio.spark.parsing import (
+    PARSED,
+    PARSED_SQL,
+    ReadRule,
+    parse_batches,
+    reduce_batches,
+    rule_reader,
+)
 from palio.spark.table_directory import TableDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SHOWN_MAX = 5  # rejects in an error
-_ROWS_MAX = 50_000  # constraints of a batch on its way to the driver
-
-# What executors send. A constraint: all up to `value`. A filter without constraints, which selects
-# everything: no name. An interface without filters: no filter. A reject: `error`.
-_PARSED = pa.schema(
-    [
-        ("place", pa.int64()),  # of the row, to restore the order
-        ("interface", pa.string()),
-        ("filter", pa.int64()),
-        ("name", pa.string()),
-        ("op", pa.string()),
-        ("type", pa.string()),
-        ("value", pa.string()),
-        ("predicate", pa.string()),
-        ("error", pa.string()),
-    ]
-)
-_PARSED_SQL = (
-    "place bigint, interface string, filter bigint, name string, op string, type string, "
-    "value string, predicate string, error string"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +63,23 @@ def compile(
     *,
     interface: str = "interface",
     predicate: str = "predicate",
+    dialect: str = "sql",
     reduce: bool = False,
     path: str | Path | TableDirectory | None = None,
 ) -> ForwardingTable:
     """A table from rows of interface and predicate text, or from constraint rows (the columns
-    interface, filter, name, op, type, value).
+    interface, filter, name, op, type, value). `dialect`: the language of the texts, one of
+    palio.dialects.DIALECTS.
 
     `reduce` drops what other filters of the same interface cover. `path`: also write the table
     to this file, or publish it in this directory. A row that is no predicate raises
     InvalidPredicate, which shows the first few and says how many there are.
+
+    Texts in SQL are written in the time zone of the session, and may have functions that only Spark
+    computes.
     """
     compiled = compile_with_rejects(
-        predicates, interface=interface, predicate=predicate, reduce=reduce
+        predicates, interface=interface, predicate=predicate, dialect=dialect, reduce=reduce
     )
     if compiled.rejects.num_rows:
         raise rejected(compiled.rejects)
@@ -108,6 +97,7 @@ def compile_with_rejects(
     *,
     interface: str = "interface",
     predicate: str = "predicate",
+    dialect: str = "sql",
     reduce: bool = False,
 ) -> Compiled:
     """The table of the rows that are predicates, and the others with what is wrong with them."""
@@ -118,7 +108,21 @@ def compile_with_rejects(
         F.col(quoted(interface)).cast("string").alias("interface"),
         F.col(quoted(predicate)).alias("predicate"),
     )
-    return _assembled(_parsed(texts, reduce))
+    read = rule_reader(dialect, session_zone(predicates.sparkSession))
+    return _assembled(_parsed(texts, reduce, read))
+
+
+def table_of(rules: Mapping[str, str | Predicate], zone: str | None) -> ForwardingTable:
+    """A table from interfaces and the texts of predicates, written in this time zone (None: UTC)."""
+    entries = []
+    for interface, rule in rules.items():
+        try:
+            entries.append((interface, parse(rule, zone=zone, foreign=True)))
+        except InvalidPredicate as refused:
+            raise RejectedPredicates(
+                1, [RejectedRow(interface=interface, predicate=str(rule), error=str(refused))]
+            ) from None
+    return ForwardingTable.compile(from_predicates(entries))
 
 
 def require_columns(predicates: DataFrame, interface: str, predicate: str) -> None:
@@ -139,113 +143,15 @@ def require_columns(predicates: DataFrame, interface: str, predicate: str) -> No
             )
 
 
-def _parsed(texts: DataFrame, reduce: bool) -> pa.Table:
+def _parsed(texts: DataFrame, reduce: bool, read: ReadRule) -> pa.Table:
     """The rows of all predicates, in the order of the DataFrame."""
     placed = texts.select(F.monotonically_increasing_id().alias("place"), "interface", "predicate")
     if not reduce:
-        return placed.mapInArrow(_parse_batches, _PARSED_SQL).toArrow().cast(_PARSED)
+        parse = partial(parse_batches, read=read)
+        return placed.mapInArrow(parse, PARSED_SQL).toArrow().cast(PARSED)
     together = placed.repartition("interface").sortWithinPartitions("interface", "place")
-    return (
-        together.mapInArrow(_reduce_batches, _PARSED_SQL).toArrow().cast(_PARSED).sort_by("place")
-    )
-
-
-# ---- executors
-
-
-def _parse_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    rows = _Rows()
-    for place, interface, text in _texts(batches):
-        parsed = rows.parse(place, interface, text)
-        if parsed is not None:
-            rows.add(place, interface, parsed)
-        if len(rows) >= _ROWS_MAX:
-            yield rows.batch()
-    yield rows.batch()
-
-
-def _reduce_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of an interface come one after the other; their disjunction is reduced."""
-    rows = _Rows()
-    for interface, group in groupby(_texts(batches), key=lambda row: row[1]):
-        whole, first = Predicate(()), None
-        for place, _, text in group:
-            parsed = rows.parse(place, interface, text)
-            if parsed is not None:
-                first = place if first is None else first
-                whole = Predicate((*whole.filters, *parsed.filters))
-        if first is not None:
-            rows.add(first, interface, reduced(whole))
-        if len(rows) >= _ROWS_MAX:
-            yield rows.batch()
-    yield rows.batch()
-
-
-def _texts(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any, Any]]:
-    for batch in batches:
-        yield from zip(*(batch.column(i).to_pylist() for i in range(3)), strict=True)
-
-
-class _Rows:
-    """Gathers rows of `_PARSED`."""
-
-    def __init__(self) -> None:
-        self._rows: list[tuple[Any, ...]] = []
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def parse(self, place: int, interface: str | None, text: str | None) -> Predicate | None:
-        """The predicate of a row; a row that has none is a reject."""
-        if interface is None or text is None:
-            missing = "interface" if interface is None else "predicate"
-            error = f"the {missing} is NULL"
-        else:
-            try:
-                return parse(text)
-            except PalioError as refused:
-                error = str(refused)
-        self._rows.append((place, interface, None, None, None, None, None, text, error))
-        return None
-
-    def add(self, place: int, interface: Any, predicate: Predicate) -> None:
-        if not predicate.filters:
-            self._rows.append((place, interface, *(None,) * 7))
-        for number, conjunction in enumerate(predicate.filters):
-            if not conjunction.constraints:
-                self._rows.append((place, interface, number, *(None,) * 6))
-            for c in conjunction.constraints:
-                type = c.type.value if c.type is not None else None
-                row = (place, interface, number, c.name, c.op.value, type, value_text(c))
-                self._rows.append((*row, None, None))
-
-    def batch(self) -> pa.RecordBatch:
-        columns = list(zip(*self._rows, strict=True)) or [()] * len(_PARSED)
-        self._rows = []
-        arrays = [pa.array(c, f.type) for c, f in zip(columns, _PARSED, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, schema=_PARSED)
-
-
-def value_text(constraint: Constraint) -> str | None:
-    """The value as constraint rows have it."""
-    value: Any = constraint.value
-    if constraint.op in (Op.ANY, Op.ABSENT):
-        return None
-    if constraint.op is Op.IN:
-        return json.dumps([_member(member) for member in value], ensure_ascii=False)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime):
-        return format_instant(value)
-    return value if isinstance(value, str) else repr(value)
-
-
-def _member(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return format_instant(value)
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return repr(value)  # JSON has no word for it
-    return value
+    parse = partial(reduce_batches, read=read)
+    return together.mapInArrow(parse, PARSED_SQL).toArrow().cast(PARSED).sort_by("place")
 
 
 # ---- the driver
@@ -297,7 +203,7 @@ def rejected(rejects: pa.Table) -> RejectedPredicates:
 
 
 def _no_rejects() -> pa.Table:
-    return pa.schema([_PARSED.field(n) for n in ("interface", "predicate", "error")]).empty_table()
+    return pa.schema([PARSED.field(n) for n in ("interface", "predicate", "error")]).empty_table()
 
 
 # ---- constraint rows
@@ -313,8 +219,8 @@ def _from_constraints(df: DataFrame, interface: str, reduce: bool) -> Forwarding
         F.col(quoted(interface)).cast("string").alias("interface"),
         *(F.col(quoted(name)) for name in constraint_rows.REQUIRED if name != "interface"),
     )
-    table = ForwardingTable.compile(rows.toArrow())
+    table = ForwardingTable.compile(constraint_rows.from_constraint_rows(rows.toArrow()))
     if not reduce:
         return table
     smaller = ((name, reduced(table.predicate(name))) for name in table.interfaces)
-    return ForwardingTable.compile(smaller)
+    return ForwardingTable.compile(from_predicates(smaller))

@@ -7,21 +7,23 @@ The table is fixed when `forward` is called: of a table directory, the version t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from palio.errors import InvalidValue
+from palio.model.predicate import Predicate
 from palio.spark.broadcast import RETURNS, function
 from palio.spark.broadcast import with_matches as broadcast_matches
+from palio.spark.compiling import table_of
+from palio.spark.expressions import refuse_foreign, session_zone
 from palio.spark.messages import MessageColumns, messages_of, quoted
 from palio.spark.partitioned import with_matches as partitioned_matches
 from palio.spark.partitioned_table import PartitionedTable
 from palio.spark.sizing import placed_for
-from palio.spark.tables import Location, Table, located
-from palio.spark.tables import attributes as table_attributes
+from palio.spark.tables import Location, Table, asked, asked_of_parts, located
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,7 +40,7 @@ INVALID = ("error", "null")
 
 def forward(
     df: DataFrame,
-    table: Table | PartitionedTable,
+    table: Table | PartitionedTable | Mapping[str, str | Predicate],
     *,
     strategy: str = "auto",
     output: str = "array",
@@ -49,13 +51,15 @@ def forward(
     variant: str | None = None,
     attributes: str | None = None,
     invalid: str = "error",
+    failures: str | None = None,
     shared: bool | None = None,
     worker_memory: int | str | None = None,
 ) -> DataFrame:
     """The DataFrame with what each row matches: by default a column `interfaces`, array<string>.
 
     `table`: a ForwardingTable, the path or URL of its file, a table directory, or a partitioned
-    table (`partition`) or its path.
+    table (`partition`) or its path. Or a mapping of interfaces to predicates, whose texts are written
+    in the time zone of the session.
 
     `strategy`: "broadcast", each machine has the whole table; "partitioned", workers have a shard
     of it at a time and messages travel, for tables larger than memory; "auto", broadcast unless
@@ -72,27 +76,38 @@ def forward(
     `map`, `variant`, or `attributes` (array<struct<name, type, value>>). NULL has no attributes. A
     row that is no message, such as broken JSON, is an error, or NULL with `invalid="null"`.
 
+    `failures` names a column that counts, for each row, the expressions that could not be computed:
+    a division by zero, a bad cast, an overflow. The workers then compute all expressions but those
+    that only Spark has, whose failures are not counted. With the broadcast strategy only.
+
     `shared=True`: every worker sees the path, do not ship the file; see `tables.located`.
     """
     _require("strategy", strategy, ("auto", *STRATEGIES))
     _require("output", output, OUTPUTS)
     _require("invalid", invalid, INVALID)
     into = into or OUTPUTS[output]
-    if into.lower() in (column.lower() for column in df.columns):
-        raise InvalidValue(
-            f"the DataFrame has a column {into!r} already", remedy="choose another name with into="
-        )
+    _require_new(df, into=into, failures=failures)
+    if isinstance(table, Mapping):
+        table = table_of(table, session_zone(df.sparkSession))
     chosen, place = placed_for(df, table, strategy, shared, worker_memory)
+    if failures is not None and chosen != "broadcast":
+        raise InvalidValue(
+            "the partitioned strategy does not count failures of expressions",
+            remedy='leave failures= out, or choose strategy="broadcast"',
+        )
     messages = messages_of(
         df,
-        table_attributes(place if isinstance(place, Location) else place.rest),
+        asked(place) if isinstance(place, Location) else asked_of_parts(place.rest),
         columns=columns,
         json=json,
         map=map,
         variant=variant,
         attributes=attributes,
+        by_worker=failures is not None,
     )
     with_matches = STRATEGIES[chosen]
+    if failures is not None:
+        with_matches = partial(broadcast_matches, failures=failures)
     if output != "pairs":
         return with_matches(df, messages, place, output, into, invalid)
     # Spark explodes faster than Python would, and only the messages travel.
@@ -127,7 +142,22 @@ def register(
     _require("output", output, RETURNS)
     _require("invalid", invalid, INVALID)
     location = located(spark, table, shared=shared)
+    refuse_foreign(asked(location).shared, "the argument of the function")
     spark.udf.register(name, function(location, output, invalid))
+
+
+def _require_new(df: DataFrame, **columns: str | None) -> None:
+    """Names of columns that are added."""
+    taken = {column.lower() for column in df.columns}
+    for option, name in columns.items():
+        if name is None:
+            continue
+        if name.lower() in taken:
+            raise InvalidValue(
+                f"the DataFrame has a column {name!r} already",
+                remedy=f"choose another name with {option}=",
+            )
+        taken.add(name.lower())
 
 
 def _require(what: str, word: str, known: Any) -> None:

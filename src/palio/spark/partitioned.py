@@ -24,15 +24,15 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
 from palio.carried_errors import carried
-from palio.matching.encode.names import NameIndex
-from palio.matching.encode.rows import encode_rows
+from palio.matching.computed.compiling import CompiledEngine
+from palio.matching.file.loading import loaded
 from palio.matching.table import ForwardingTable
 from palio.spark.arrow_functions import arrow_function
 from palio.spark.broadcast import ARROW_TYPES, RETURNS, matches, rows_of
 from palio.spark.messages import MessageColumns
 from palio.spark.partitioned_table import PLACE_DIGITS, TableParts
 from palio.spark.shard_keys import Directory, message_keys, name_hashes
-from palio.spark.tables import Location, attributes, local_file, opened
+from palio.spark.tables import Location, local_file, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -117,8 +117,8 @@ def scattered(
     some = [column.filter(valid) for column in columns] if found.null_count else columns
     rows, options = rows_of(some, names)
     layout, column = next(iter(options.items()), ("wide", ""))
-    directory, index, hashes = _directory(parts)
-    batch = encode_rows(index, rows, layout, column)
+    directory, engine, hashes = _directory(parts)
+    batch = engine.encoded_rows(rows, layout, "" if layout == "computed" else column)
     shards = directory.of_messages(batch.row_at, message_keys(batch, hashes))
     if found.null_count:
         position = np.cumsum(valid.to_numpy(zero_copy_only=False)) - 1
@@ -177,8 +177,8 @@ def _open_shard(location: Location) -> ForwardingTable:
 
 
 @lru_cache(maxsize=1)
-def _directory(parts: TableParts) -> tuple[Directory, NameIndex, Any]:
-    """The directory of keys, and the names that messages are read with: their index and hashes."""
-    names = sorted(attributes(parts.rest))
-    index = NameIndex.of({name: i for i, name in enumerate(names)})
-    return Directory.load(local_file(parts.directory)), index, name_hashes(names)
+def _directory(parts: TableParts) -> tuple[Directory, CompiledEngine, Any]:
+    """The directory of keys, the engine that reads messages, which knows all names of keys, and the
+    hashes of these."""
+    engine, _ = loaded(local_file(parts.rest))
+    return Directory.load(local_file(parts.directory)), engine, name_hashes(engine.table.names)

@@ -125,9 +125,13 @@ def begin(path: str | Path) -> Path:
     return folder
 
 
-def save_shard(folder: Path, shard: int, columns: ConstraintColumns) -> None:
-    """Write the table of a shard; its interfaces have names from `shard_interfaces`."""
-    ForwardingTable.compile(columns).save(shard_file(folder, shard))
+def save_shard(
+    folder: Path, shard: int, columns: ConstraintColumns, *, has_keys: bool = False
+) -> None:
+    """Write the table of a shard; its interfaces have names from `shard_interfaces`. One that keys lead
+    to has no residuals: all of its expressions are attributes."""
+    expressions = "attributes" if has_keys else "auto"
+    ForwardingTable.compile(columns, expressions=expressions).save(shard_file(folder, shard))
 
 
 def finish(

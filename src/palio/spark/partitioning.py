@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -28,13 +29,15 @@ from palio.carried_errors import carried
 from palio.errors import InvalidPredicate, InvalidValue, PalioError
 from palio.matching.encode.columns import ConstraintColumns
 from palio.matching.encode.constraint_rows import REQUIRED, from_constraint_rows
-from palio.matching.file import storage
-from palio.matching.pivot.decoding import pivot_columns
-from palio.matching.versions.merging import joined
+from palio.matching.encode.merging import joined
+from palio.matching.file.loading import loaded
 from palio.model.language import parse
 from palio.spark.arrow_functions import arrow_function
-from palio.spark.compiling import are_constraints, rejected, require_columns, value_text
+from palio.spark.compiling import are_constraints, rejected, require_columns
+from palio.spark.expressions import session_zone
 from palio.spark.messages import quoted
+from palio.spark.parsing import value_text
+from palio.spark.partitioned_expressions import ResidualShapes, without_keys
 from palio.spark.partitioned_table import (
     REST,
     PartitionedTable,
@@ -122,10 +125,13 @@ def _layout(filters: int, constraints: int, rest: int, shards: int | None) -> tu
 
 def split(location: Location, folder: Path, shards: int | None) -> PartitionedTable:
     """Partition a table that is there, in this process."""
-    table, interfaces = storage.load(local_file(location))
-    columns = pivot_columns(table, interfaces)
+    engine, interfaces = loaded(local_file(location))
+    columns = engine.columns(interfaces)
+    residuals = ResidualShapes.of(columns.names)
+    names = residuals.known_names(columns.names)
     options = filter_options(columns)
     keys = rarest(options, counted(options.flatten().flatten().to_numpy()))
+    keys = without_keys(keys, residuals.filters(columns))
     distinct, counts = np.unique(keys.flatten().to_numpy(), return_counts=True)
     layout = _layout(columns.filters, len(columns.op), keys.null_count, shards)
     directory = Directory.of(distinct, counts, columns.filters, *layout)
@@ -137,9 +143,9 @@ def split(location: Location, folder: Path, shards: int | None) -> PartitionedTa
     for number in range(REST, directory.all_shards):
         own = filter[order[ends[number + 1] : ends[number + 2]]]
         if len(own):
-            kept = with_names(_of_filters(columns, own), table.names if number == REST else ())
-            save_shard(folder, number, kept)
-    return finish(folder, directory, table.names, columns.filters, len(interfaces))
+            kept = with_names(_of_filters(columns, own), names if number == REST else ())
+            save_shard(folder, number, kept, has_keys=0 <= number < directory.shards)
+    return finish(folder, directory, names, columns.filters, len(interfaces))
 
 
 def _of_filters(columns: ConstraintColumns, filters: Any) -> ConstraintColumns:
@@ -170,12 +176,14 @@ def _from_frame(
 def _built(keyed: DataFrame, folder: Path, shards: int | None) -> PartitionedTable:
     filters = keyed.where("number IS NOT NULL")
     names = filters.select(F.explode("constraints.name").alias("name")).distinct().toArrow()
-    all_names = sorted(names["name"].to_pylist())
+    residuals = ResidualShapes.of(names["name"].to_pylist())
+    all_names = residuals.known_names(names["name"].to_pylist())
     bucket = F.col("key").bitwiseAND(F.lit(COUNTED - 1)).alias("key")
     asked = _count(filters.select(F.explode(F.flatten("options")).alias("key")).select(bucket))
     counts = folder / "counts.npy"
     np.save(counts, counted(*asked))
-    chosen = filters.withColumn("keys", _rarest(str(counts))(F.col("options")))
+    choose = _rarest(str(counts), residuals)
+    chosen = filters.withColumn("keys", choose(F.col("options"), F.col("constraints.name")))
     sizes = chosen.agg(
         F.count("*"), F.coalesce(F.sum(F.size("constraints")), F.lit(0)), F.count("keys")
     ).collect()[0]
@@ -193,7 +201,9 @@ def _built(keyed: DataFrame, folder: Path, shards: int | None) -> PartitionedTab
         .join(places, "interface")
         .select("shard", "owner", "interface", "constraints")
         .groupBy("shard")
-        .applyInArrow(_writer(str(folder), all_names), "shard int, filters bigint")
+        .applyInArrow(
+            _writer(str(folder), all_names, directory.shards), "shard int, filters bigint"
+        )
         .collect()
     )
     counts.unlink()
@@ -239,18 +249,19 @@ def _keyed(df: DataFrame, interface: str, predicate: str) -> DataFrame:
         F.col(quoted(interface)).cast("string").alias("interface"),
         F.col(quoted(predicate)).alias("predicate"),
     )
-    return texts.mapInArrow(_parse_batches, _FILTERS_SQL)
+    parse_batches = partial(_parse_batches, zone=session_zone(df.sparkSession))
+    return texts.mapInArrow(parse_batches, _FILTERS_SQL)
 
 
 # ---- executors
 
 
-def _parse_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _parse_batches(batches: Iterable[pa.RecordBatch], zone: str | None) -> Iterator[pa.RecordBatch]:
     rows: list[tuple[Any, ...]] = []
     size = 0
     for batch in batches:
         for place, interface, text in zip(*(c.to_pylist() for c in batch.columns), strict=True):
-            rows += _parsed(place, interface, text)
+            rows += _parsed(place, interface, text, zone)
             size += len(text or "")
             if len(rows) >= _ROWS_MAX or size >= _TEXT_MAX:
                 yield _from_rows(rows)
@@ -258,13 +269,15 @@ def _parse_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     yield _from_rows(rows)
 
 
-def _parsed(place: int, interface: str | None, text: str | None) -> Iterator[tuple[Any, ...]]:
+def _parsed(
+    place: int, interface: str | None, text: str | None, zone: str | None
+) -> Iterator[tuple[Any, ...]]:
     if interface is None or text is None:
         missing = "interface" if interface is None else "predicate"
         yield place, None, interface, None, None, text, f"the {missing} is NULL"
         return
     try:
-        filters = parse(text).filters
+        filters = parse(text, zone=zone, foreign=True).filters
     except PalioError as refused:
         yield place, None, interface, None, None, text, str(refused)
         return
@@ -327,9 +340,10 @@ def _columns(constraints: pa.ListArray) -> ConstraintColumns:
     return dataclasses.replace(columns, filter=some[columns.filter], owner=owner)
 
 
-def _rarest(counts: str) -> Any:
-    def palio_rarest(options: pa.Array) -> pa.Array:
-        return rarest(options, np.load(counts, mmap_mode="r"))
+def _rarest(counts: str, residuals: ResidualShapes) -> Any:
+    def palio_rarest(options: pa.Array, names: pa.Array) -> pa.Array:
+        keys = rarest(options, np.load(counts, mmap_mode="r"))
+        return without_keys(keys, residuals.lists(names))
 
     return arrow_function(palio_rarest, "array<bigint>")
 
@@ -341,7 +355,7 @@ def _shards(draft: str) -> Any:
     return arrow_function(palio_shards, "array<int>")
 
 
-def _writer(folder: str, names: list[str]) -> Callable[[pa.Table], pa.Table]:
+def _writer(folder: str, names: list[str], shards: int) -> Callable[[pa.Table], pa.Table]:
     def write(rows: pa.Table) -> pa.Table:
         rows = rows.combine_chunks()
         shard = rows["shard"][0].as_py()
@@ -350,7 +364,8 @@ def _writer(folder: str, names: list[str]) -> Callable[[pa.Table], pa.Table]:
             _columns(rows["constraints"].chunk(0)), owner=owner, interfaces=labels
         )
         with carried():
-            save_shard(Path(folder), shard, with_names(columns, names if shard == REST else ()))
+            columns = with_names(columns, names if shard == REST else ())
+            save_shard(Path(folder), shard, columns, has_keys=0 <= shard < shards)
         return pa.table({"shard": pa.array([shard], pa.int32()), "filters": [rows.num_rows]})
 
     return write

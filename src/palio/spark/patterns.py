@@ -24,19 +24,21 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from palio.carried_errors import carried
 from palio.errors import InvalidValue
+from palio.matching.expressions import TableExpressions
+from palio.model.expressions.names import names_read
 from palio.model.message import Message
 from palio.model.values import instant_from_micros
 from palio.routing.packets import Publish
 from palio.routing.patterns import Compound, Monitor, Pattern, parse
 from palio.routing.patterns.automaton import stamp
-from palio.spark.messages import messages_of, quoted
+from palio.routing.patterns.pattern import Part, leaves
+from palio.spark.messages import is_attribute, messages_of, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-_MICROS_A_DAY = 86_400_000_000
 _TIME = "_micros"  # when a row happened, on the way to workers
 _ALL = "_all"  # the key when there is none
 
@@ -64,7 +66,9 @@ def match_patterns(
     same = tuple(dict.fromkeys((*found.same, *(key or ()))))
     found = Pattern(found.node, same)
     _check(df, time, same)
-    rows, names, instants = _messages(df, time, same)
+    parts = [leaf.predicate for leaf in leaves(found.node) if isinstance(leaf, Part)]
+    asked = names_read({c.name for predicate in parts for f in predicate for c in f})
+    rows, names, instants = _messages(df, time, same, asked)
     if df.isStreaming:
         return _stream(rows, _Conversion(found, names, instants))
     schema = _schema(df, same)
@@ -84,6 +88,12 @@ def _check(df: DataFrame, time: str, same: tuple[str, ...]) -> None:
             raise InvalidValue(
                 f"the answer has a column {name!r} of its own", remedy="rename the key"
             )
+        kind = df.schema[name].dataType
+        if name in same and isinstance(kind, T.ArrayType | T.BinaryType):
+            raise InvalidValue(
+                f"column {name!r} has the type {kind.simpleString()}, which is no key",
+                remedy="nothing equals an array",
+            )
     type = df.schema[time].dataType
     if not isinstance(type, T.TimestampType):
         raise InvalidValue(
@@ -98,11 +108,13 @@ def _check(df: DataFrame, time: str, same: tuple[str, ...]) -> None:
 
 
 def _messages(
-    df: DataFrame, time: str, same: tuple[str, ...]
+    df: DataFrame, time: str, same: tuple[str, ...], asked: frozenset[str]
 ) -> tuple[DataFrame, list[str], list[str]]:
     """The rows as workers get them: key, time, and attributes c0, c1, ...; the attributes' names;
-    and the columns that hold instants. These travel as microseconds, which no time zone changes."""
-    known = messages_of(df, frozenset(_names(df.schema.fields)))
+    and the columns that hold instants. These travel as microseconds, which no time zone changes.
+    Columns that no attribute can hold are left out, but those that the pattern asks about."""
+    everything = asked | frozenset(_names(df.schema.fields))
+    known = messages_of(df, TableExpressions(plain=everything))
     names = list(known.names or ())
     instants: list[str] = []
     columns: list[Column] = []
@@ -110,9 +122,6 @@ def _messages(
     for i, (column, kind) in enumerate(zip(known.columns, kinds, strict=True)):
         if isinstance(kind.dataType, T.TimestampType):
             column = F.unix_micros(column)
-            instants.append(f"c{i}")
-        elif isinstance(kind.dataType, T.DateType):
-            column = F.unix_date(column) * F.lit(_MICROS_A_DAY)
             instants.append(f"c{i}")
         columns.append(column.alias(f"c{i}"))
     at = F.col(quoted(time))
@@ -131,7 +140,7 @@ def _names(fields: Sequence[T.StructField], above: str = "") -> Iterator[str]:
     for field in fields:
         if isinstance(field.dataType, T.StructType):
             yield from _names(field.dataType.fields, f"{above}{field.name}.")
-        else:
+        elif is_attribute(field.dataType):
             yield above + field.name
 
 

@@ -53,6 +53,7 @@ class Job:
     messages: str
     out: Path
     predicates: str | None = None
+    dialect: str = "sql"
     tables: Path | None = None
     rejects: Path | None = None
     strategy: str = "auto"
@@ -246,7 +247,7 @@ def _publish(spark: SparkSession, job: Job, tables: TableDirectory) -> int:
     rows = read_predicates(spark, job.predicates)
     try:
         with _failing_as():
-            compiled = compile_with_rejects(rows)
+            compiled = compile_with_rejects(rows, dialect=job.dialect)
     except PalioError as error:
         raise InvalidFile(str(error), path=job.predicates) from None
     count: int = compiled.rejects.num_rows

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from palio.errors import InvalidFile
+from palio.matching.expressions import TableExpressions
 from palio.matching.table import ForwardingTable
 from palio.spark.table_directory import TableDirectory
 
@@ -70,7 +71,7 @@ def located(spark: SparkSession, table: Table, *, shared: bool | None = None) ->
     and the file is shipped everywhere else. A file that is missing or damaged raises InvalidFile.
     """
     location = driver_location(table)
-    attributes(location)  # it can be read, or this raises
+    asked(location)  # it can be read, or this raises
     return location if location.is_remote else placed(spark, [location], shared)[0]
 
 
@@ -83,19 +84,26 @@ def placed(spark: SparkSession, files: list[Location], shared: bool | None) -> l
     return [replace(location, artifact=_shipped(spark, location)) for location in files]
 
 
-def attributes(location: Location) -> frozenset[str]:
-    """The names that the predicates of a table ask about."""
-    from palio.matching.file import storage
+def asked(location: Location) -> TableExpressions:
+    """The attributes and the expressions that the predicates of a table ask for."""
+    from palio.matching.file.loading import loaded
 
     with _lock:
-        known = _attributes.get(location.key)
+        known = _asked.get(location.key)
     if known is None:
-        known = frozenset(storage.load(local_file(location))[0].names)
+        known = loaded(local_file(location))[0].expressions()
         with _lock:
-            _attributes[location.key] = known
-            while len(_attributes) > _KEPT_MAX:
-                _attributes.popitem(last=False)
+            _asked[location.key] = known
+            while len(_asked) > _KEPT_MAX:
+                _asked.popitem(last=False)
     return known
+
+
+def asked_of_parts(rest: Location) -> TableExpressions:
+    """The same of a partitioned table, whose rest knows all names: some shard asks for each. What the shards
+    compare names with is not known here."""
+    known = asked(rest)
+    return replace(known, plain=known.plain | known.names, compared={})
 
 
 def driver_location(table: Table) -> Location:
@@ -128,7 +136,7 @@ def file_location(path: Path) -> Location:
 
 _saved_files: WeakKeyDictionary[ForwardingTable, Path] = WeakKeyDictionary()
 _shipped_names: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
-_attributes: OrderedDict[str, frozenset[str]] = OrderedDict()
+_asked: OrderedDict[str, TableExpressions] = OrderedDict()
 _lock = threading.Lock()
 _folders: list[Path] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.seeds import sizes
 
 import palio
 from palio.lab.data import workloads
@@ -10,10 +11,13 @@ from palio.lab.data.oracle import Oracle
 
 
 @pytest.mark.parametrize("name", ["sigcomm03", "tr2001", "fields", "texts"])
+@sizes(3, 10)
 @pytest.mark.parametrize("interfaces", [7, "all"])
-def test_agrees_with_predicates(name: str, interfaces: int | str) -> None:
-    filters = 20_000 if name == "fields" else 2_000  # of those, few match
-    load = workloads.WORKLOADS[name](filters, interfaces, 10, seed=5)
+def test_agrees_with_predicates(name: str, interfaces: int | str, size: int) -> None:
+    filters, messages = 2_000, 10
+    if name == "fields":  # of those, few match
+        filters, messages = 20_000, size
+    load = workloads.WORKLOADS[name](filters, interfaces, messages, seed=5)
     predicates = list(workloads.predicates(load))
     oracle = Oracle(load.constraints)
     total = 0

@@ -12,6 +12,8 @@ from palio.model.predicate import Constraint, Filter, Predicate
 from palio.routing import Topology, generators
 from palio.routing.schemes import scheme
 
+pytestmark = pytest.mark.xdist_group("study")  # its kernels are compiled once
+
 TOPICS = 128
 NODES = 30
 

@@ -6,21 +6,29 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from palio.matching.encode import codes
 from palio.matching.encode.arrays import EncodedMessages
 from palio.matching.encode.messages import encode_messages
+from palio.model.arrays import read_array
 
 Attribute = tuple[int, int, int, int, int, int, bytes | None]
 
 
 def decoded(batch: EncodedMessages) -> list[set[Attribute]]:
-    """The attributes of each row: name, type, floor, place, float_floor, float_place, text."""
+    """The attributes of each row: name, type, floor, place, float_floor, float_place, text.
+
+    The text of an array may be written in several ways: here it is that of what it holds.
+    """
     blob, begin = bytes(batch.text_blob), batch.text_begin.tolist()
     columns = (
         batch.name, batch.type, batch.floor, batch.place, batch.float_floor, batch.float_place,
         batch.text,
     )  # fmt: skip
     attributes: list[Attribute] = [
-        (*numbers, None if text < 0 else blob[begin[text] : begin[text + 1]])
+        (
+            *numbers,
+            None if text < 0 else plain_text(numbers[1], blob[begin[text] : begin[text + 1]]),
+        )
         for *numbers, text in zip(*(column.tolist() for column in columns), strict=True)
     ]
     ends = batch.row_at.tolist()
@@ -29,6 +37,10 @@ def decoded(batch: EncodedMessages) -> list[set[Attribute]]:
     assert ends[-1] == len(attributes)
     assert all(len(set(row)) == len(row) for row in rows)
     return list(map(set, rows))
+
+
+def plain_text(type: int, text: bytes) -> bytes:
+    return repr(read_array(text)).encode() if type == codes.ARRAY else text
 
 
 def shape(batch: EncodedMessages) -> list[tuple[str, bool, bool]]:

@@ -86,7 +86,18 @@ def test_a_newer_format_says_so(saved: Path) -> None:
     content = bytearray(saved.read_bytes())
     content[8] = 9
     saved.write_bytes(content)
-    assert refusal(saved).startswith("the table has format 9, this version of Palio reads 1;")
+    assert refusal(saved).startswith("the table has format 9, this version of Palio reads 1 and 2;")
+
+
+def test_the_first_format_is_read(tmp_path: Path) -> None:
+    """Its tables have no expressions; that of such a table is laid out as it was."""
+    path = tmp_path / "table.palio"
+    ForwardingTable.compile({"a": "price < 500", "b": "name LIKE 'a%'"}).save(path)
+    content = bytearray(path.read_bytes())
+    content[8] = 1
+    path.write_bytes(content)
+    loaded = ForwardingTable.load(path).updated(add={"c": "lower(name) = 'ann'"})
+    assert loaded.forward({"price": 1, "name": "ann"}) == ["a", "b", "c"]
 
 
 def test_what_is_no_table(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 import palio
 from palio import ForwardingTable, Message, Predicate
 from palio.matching.versions import updates
+from tests.seeds import sizes
 from tests.strategies import TRICKY_STRINGS, VALUES, constraints_on, filters_of, predicates_of
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -117,7 +118,8 @@ def small_limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("small_limits")
-def test_every_version_equals_its_predicates() -> None:
+@sizes(10, 50)
+def test_every_version_equals_its_predicates(size: int) -> None:
     run_state_machine_as_test(
-        Updates, settings=settings(max_examples=25, stateful_step_count=20, deadline=None)
+        Updates, settings=settings(max_examples=size, stateful_step_count=20, deadline=None)
     )

@@ -28,3 +28,8 @@ def test_there_are_38_digits() -> None:
         large.multiply(large)
     with pytest.raises(ExpressionError, match="more than 38 digits"):
         Exact.of_text("9" * 39)
+
+
+def test_zero_has_no_sign() -> None:
+    zero, negative = Exact.of_text("0.0"), Exact.of_text("0.5").subtract(Exact.of_text("1.0"))
+    assert str(zero.multiply(negative).value) == "0.00"

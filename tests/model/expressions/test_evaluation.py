@@ -43,3 +43,10 @@ def test_logic_has_three_values() -> None:
 def test_types_are_not_mixed() -> None:
     assert computed(Call("equal", (X, Constant("1"))), x=1) == (None, [])
     assert computed(Call("lower", (X,)), x=1) == (None, ["lower: a string is needed, not 1"])
+
+
+def test_bytes_are_there_and_nothing_else() -> None:
+    for function in ("equal", "less", "lower", "add", "cast as STRING", "least"):
+        arguments = (X,) if function in ("lower", "cast as STRING") else (X, Constant(1))
+        assert value(Call(function, arguments), {"x": b"ab"}, str) is None
+    assert value(Call("is null", (X,)), {"x": b"ab"}, str) is False

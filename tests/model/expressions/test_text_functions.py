@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import time
+
 import pytest
 
 from palio.errors import ParseError
@@ -9,9 +12,12 @@ from palio.model.expressions.errors import ExpressionError
 from palio.model.expressions.text_functions import (
     LENGTH_MAX,
     concat,
+    ltrim,
     replace,
+    rtrim,
     split_part,
     substring,
+    trim,
 )
 from palio.model.language import parse
 
@@ -47,3 +53,19 @@ def test_strings_do_not_grow_without_bound() -> None:
         text = f"replace({text}, 'a', 'aa')"
     with pytest.raises(ParseError, match="the limit is"):
         parse(f"x = {text}")
+
+
+def test_trimming_many_characters() -> None:
+    draw = random.Random(17)
+    for _ in range(300):
+        unwanted = "".join(draw.choices("abcdé", k=draw.choice((0, 2, 100))))
+        text = "".join(draw.choices("abcdéxy", k=draw.randrange(12)))
+        assert trim(text, unwanted) == text.strip(unwanted)
+        assert ltrim(text, unwanted) == text.lstrip(unwanted)
+        assert rtrim(text, unwanted) == text.rstrip(unwanted)
+
+
+def test_trimming_takes_time_that_is_linear_in_both() -> None:
+    begin = time.process_time()
+    assert trim("a" * 300_000, "b" * 300_000 + "a") == ""
+    assert time.process_time() - begin < 1  # one after the other: 9 seconds

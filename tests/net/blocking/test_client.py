@@ -66,10 +66,11 @@ def url(background: Background) -> str:
 def test_publish_and_subscribe(background: Background, url: str) -> None:
     with blocking.connect(url, name="ann") as client:
         with client.subscribe("x >= 0", durable="d", timeout=0.2) as subscription:
-            number = client.publish({"x": 1}, b"body")
+            number = client.publish({"x": 1}, b"body", headers={"trace": "7f"}, expires_in=60)
             assert client.publish_many([{"x": 2}, ({"x": 3}, b"three")]) == 2
             notes = list(subscription)  # until it is silent
             assert [note.attributes["x"] for note in notes] == [1, 2, 3]
+            assert [set(note.headers) for note in notes] == [{"trace", "expires_us"}, set(), set()]
             assert (notes[0].number, notes[0].body, notes[2].body) == (number, b"body", b"three")
             for note in notes[:2]:
                 note.ack()
@@ -107,7 +108,7 @@ def test_errors_are_those_of_the_client(background: Background, url: str) -> Non
         with pytest.raises(RefusedByBroker, match="no grant covers"):
             client.subscribe("secret = 1")
         with pytest.raises(palio.InvalidValue):
-            client.publish({"x": [1]})
+            client.publish({"x": {1}})
     with pytest.raises(ClientClosed):
         client.publish({"x": 1})
     client.close()

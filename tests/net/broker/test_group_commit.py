@@ -124,9 +124,9 @@ def test_a_full_disk_refuses_and_goes_on_later(
             late = await Peer.at(server.endpoint)
             late.say(Ping(1))
             assert await late.rest() == [bye], "nobody is taken, and all are told"
-            assert not server.host.is_ready
+            assert server.host.unready_reason
             is_full[0] = False
-            await until(lambda: server.host.is_ready)
+            await until(lambda: not server.host.unready_reason)
             assert core_calls(cores.last, "committed") == [("committed", 1)]
             again = await Peer.at(server.endpoint)
             again.publish(2, durable=True)

@@ -105,7 +105,7 @@ def test_a_server_takes_any_listener(tmp_path: Path) -> None:
 class Foreign:
     """A connection without a socket: what a listener of another protocol has to bring."""
 
-    peer, dials, is_congested, waiting_bytes = "nowhere", None, False, 0
+    peer, dials, is_in_process, is_congested, waiting_bytes = "nowhere", None, False, False, 0
 
     def __init__(self) -> None:
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()

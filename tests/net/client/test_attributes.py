@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
 
@@ -19,6 +20,9 @@ from palio.net.client.attributes import from_bytes, to_bytes
         {"none": None, "x": 1},
         {"a.b": 1, "$time": "x"},
         {},
+        {"tags": ["a", "b"], "x": 1},
+        {"tags": (("a", None), {"k": [1.5, float("nan")]}), "blob": b"\0\xff", "empty": []},
+        {"flight": {"carrier": "UA", "legs": [{"from": "MXP"}]}, "price": Decimal("1.50")},
     ],
 )
 def test_attributes_come_back(attributes: dict[str, object]) -> None:

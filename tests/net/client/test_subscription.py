@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -33,8 +34,35 @@ class TestSubscribing:
                 assert note.attributes == palio.Message({"price": 450, "at": at, "to": "MXP"})
                 assert (note.body, note.publisher, note.number) == (b"body", "anyone/ann", number)
                 assert abs((note.time - datetime.now(UTC)).total_seconds()) < 60
-                assert (note.position, note.again) == (0, False)
+                assert (note.position, note.again, dict(note.headers)) == (0, False, {})
                 await note.ack()
+
+    @in_loop
+    async def test_headers(self) -> None:
+        headers = {"a": 1, "b": b"\xff", "correlation": b"7", "c": [["x", "y"]], "d": True}
+        async with Served() as served, palio.connect(served.url, name="ann") as client:
+            async with client.subscribe("x > 0", durable="d") as subscription:
+                await client.publish({"x": 1}, b"body", headers=headers)
+                await client.publish_many([({"x": 2}, b"", {"n": 2}), ({"x": 3}, b"three")])
+                notes = [await anext(subscription) for _ in range(3)]
+                assert [dict(note.headers) for note in notes] == [headers, {"n": 2}, {}]
+                assert [note.body for note in notes] == [b"body", b"", b"three"]
+                before_us = time.time_ns() // 1000
+                await client.publish({"x": 4}, headers={"n": 4}, expires_in=timedelta(minutes=1))
+                found = dict((await anext(subscription)).headers)
+                assert found.pop("n") == 4
+                assert 0 <= int(found.pop("expires_us")) - before_us - 60_000_000 < 30_000_000  # type: ignore[arg-type]
+                assert not found
+                await client.publish({"x": 5})
+                note = await anext(subscription)
+                assert (note.deliveries, note.again) == (1, False)
+            for wrong in (0, -1, 1e9, True, float("nan"), "1 s"):
+                with pytest.raises(InvalidValue, match=r"expires_in=.*more than 0"):
+                    await client.publish({"x": 1}, expires_in=wrong)  # type: ignore[arg-type]
+            with pytest.raises(InvalidValue, match="the most are 16384"):
+                await client.publish({"x": 1}, headers={"a": "b" * 20_000})
+            with pytest.raises(InvalidValue, match="is a NoneType"):
+                await client.publish({"x": 1}, headers={"a": None})  # type: ignore[dict-item]
 
     @in_loop
     async def test_the_contract_of_the_design(self) -> None:

@@ -52,6 +52,7 @@ def test_the_example_holds_every_key_with_its_default(
     for name in ("milan.pem", "milan.key", "authority.pem"):
         (tmp_path / name).write_text("")
     (tmp_path / "rome.secret").write_text("y" * 32 + "\n")
+    (tmp_path / "order.schema.json").write_text("{}")
     text = uncommented(example())
     whole = from_text(tmp_path, text.replace('token_sha256 = "..."', f'token_sha256 = "{HASH}"'))
     usual = from_text(tmp_path, LOCAL)
@@ -60,9 +61,14 @@ def test_the_example_holds_every_key_with_its_default(
         "tls",
         "metrics",
         "storage",
+        "mqtt",
+        "http",
+        "sinks",
+        "address",
     ]
     assert whole.settings.access.anonymous == usual.settings.access.anonymous
     assert whole.settings.neighbours["rome"].secret == b"y" * 32
+    assert list(whole.settings.schemas) == ["orders"]
     asked = known_keys(tmp_path)
     shown = {
         (section.split(".")[0], key)
@@ -212,7 +218,7 @@ MISTAKES = {
     LOCAL + "[limit]": r"limit: there is no such key; did you mean limits\?",
     LOCAL + "[limits]\nbdoy = 1": r"\[limits\] bdoy: there is no such key; did you mean body\?",
     LOCAL + "[limits]\nword = 1": r"\[limits\] word: this key is called control now; rename it",
-    LOCAL + "[queues]\nzzz = 1": r"zzz: there is no such key; the keys are full, orphans, backlog",
+    LOCAL + "[queues]\nzzz = 1": r"zzz: there is no such key; the keys are full, deliveries, orphans",
     LOCAL + '[limits]\nbody = "4 MB"': r"it must be a size: .* in B, KiB, MiB.*; not '4 MB'",
     LOCAL + "[limits]\nbody = -1": r"body: it must be a size",
     LOCAL + '[limits]\nbody = "5 GiB"': r"all parts together must be smaller than 4 GiB",

@@ -36,9 +36,11 @@ from palio.protocol.wire.control import (
     LinkState,
     LinkStates,
     Missing,
+    Nack,
     Ping,
     Pong,
     Quench,
+    Reject,
     RouterPacket,
     Show,
     SubscribeRequest,
@@ -92,6 +94,10 @@ MESSAGES = [
         [b'{"x": 1}', b'{"x": 2, "s": "abc"}', b"{}", b'{"x": [1]}', b'{"x": 1', b'{"t": NaN}'], 1
     )
 ]
+MESSAGES += [
+    message_frame(PublishHeader(9, 5, False), b'{"x": 1}', b"body", headers)
+    for headers in (b"\x03\x00\x81\xa1a\x01"[:5], b"\xff\xff", b"\x00", b"\x01\x00\xc1")
+]
 REQUESTS = [
     *_control_frames(
         SubscribeRequest(1, "x > 1"),
@@ -103,6 +109,8 @@ REQUESTS = [
         UnsubscribeRequest(1),
         UnsubscribeRequest(3, True),
         Acknowledge(3, (1, 2, 3)),
+        Nack(3, (1, 2), 5),
+        Reject(3, (1, 2), "why"),
         Credit(1, 100),
         AdvertiseRequest(7, ("x > 0", "s = 'abc'")),
         UnadvertiseRequest(7),

@@ -403,7 +403,7 @@ def test_what_cannot_be_read_is_rejected_also_when_it_had_to_wait() -> None:
     for x in (1, 2, 3):
         bob.publish({"x": x})
     exchange.run()
-    bob.session.publisher.publish(b'{"x": [4]}', b"", 0)
+    bob.session.publisher.publish(b'{"x": [4}', b"", 0)
     bob.publish({"x": 5})
     exchange.run()
     for x in (1, 2):

@@ -13,7 +13,7 @@ from palio.routing import interest_table
 from tests.protocol.broker.noise import BATCHES, ROLES, Listening, search
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_mutated_frames(seed: int) -> None:
     closed = search(5_000, seed)
     assert all(closed[role] > 20 for role in ROLES)

@@ -126,6 +126,27 @@ def test_a_member_with_another_predicate_is_refused_and_another_group_is_not() -
     assert (received(one), received(two)) == (ALL, [3, 4])
 
 
+def test_the_newcomer_is_told_too() -> None:
+    exchange = Exchange()
+    exchange.add("a")
+    for name, group, is_told in (
+        ("ann", "", False),
+        ("bob", "", True),
+        ("cy", "g", False),
+        ("dan", "g", False),
+    ):
+        client = exchange.client("a", name)
+        client.session.subscriptions.subscribe("x > 0", durable="work", group=group)
+        exchange.run()
+        (answer,) = client.heard(Subscribed)
+        assert isinstance(answer, Subscribed)
+        assert answer.took_over is is_told, name
+    ann = exchange.clients[min(exchange.clients)]
+    (ended,) = ann.heard(SubscriptionEnded)
+    assert isinstance(ended, SubscriptionEnded)
+    assert ended.code == "taken_over"
+
+
 def test_a_client_takes_over_the_queue_without_a_group_and_no_other() -> None:
     exchange = office()
     old, new, member = (enter(exchange, "ann", name) for name in ("old", "new", "member"))

@@ -10,6 +10,7 @@ import pytest
 from palio.protocol.broker.access import EVERYTHING, Access, Identity
 from palio.protocol.broker.broker import Broker
 from palio.protocol.broker.link_guard import FRAME_PROGRESS_BYTES, STRANGER_BYTES_MAX
+from palio.protocol.broker.links import LinkOrigin
 from palio.protocol.broker.settings import ConnectionBounds, Neighbour, Settings
 from palio.protocol.wire.codes import CloseCode
 from palio.protocol.wire.control import VERSION, Bye, Hello, Ping, Pong, SubscribeRequest, Welcome
@@ -309,3 +310,17 @@ def test_silence_is_noticed_although_timers_are_late() -> None:
         assert wakes < 100
     assert scene.closed == {1: CloseCode.SILENT}
     assert scene.now_us <= 10**15 + 4 * SECOND
+
+
+def test_a_link_in_the_process_is_not_pinged() -> None:
+    """10,000 streams over HTTP would be 10,000 Pings a second, and as many Pongs."""
+    scene = Scene()
+    scene.broker.open(1, scene.now_us, LinkOrigin(is_in_process=True))
+    scene.send(1, control_frame(Hello(VERSION, "client", "stream")))
+    assert [one.keepalive_us for one in scene.said[1] if isinstance(one, Welcome)] == [0]
+    for _ in range(10):
+        scene.now_us += 1_000_000
+        scene.broker.wake(scene.now_us)
+        scene.turn()
+    assert not [one for one in scene.said[1] if isinstance(one, Ping)]
+    assert scene.closed == {}

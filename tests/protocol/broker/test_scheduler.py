@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 
 import pytest
@@ -40,12 +41,17 @@ NOW = 10**15
 class Host:
     """Runs a core; `turns` counts its turns, and jobs are run after one more turn."""
 
-    def __init__(self, access: Access | None = None, **settings: object) -> None:
+    def __init__(
+        self,
+        access: Access | None = None,
+        stopwatch: Callable[[], float] | None = None,
+        **settings: object,
+    ) -> None:
         access = access or Access(anonymous=Identity("anybody", EVERYTHING, EVERYTHING))
         self.disk: SimulatedDisk[bytes] = SimulatedDisk()
         self.core = Broker(
             Settings("a", access, **settings),  # type: ignore[arg-type]
-            self.disk, NOW, bytes, defers=True,
+            self.disk, NOW, bytes, defers=True, stopwatch=stopwatch,
         )  # fmt: skip
         self.readers: dict[int, FrameReader] = {}
         self.heard: dict[int, list[object]] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count, pairwise
+
 from palio.protocol.broker import scheduler
 from palio.protocol.wire.control import (
     VERSION,
@@ -24,16 +26,29 @@ def test_frames_are_read_in_their_turn_and_not_when_they_arrive() -> None:
     host = Host()
     host.client(1)
     host.client(2)
-    count = 5000
-    host.send(1, *(Ping(i) for i in range(count)))
-    host.send(1, *(Ping(i) for i in range(count, count + 10)))
+    pings = 5000
+    host.send(1, *(Ping(i) for i in range(pings)))
+    host.send(1, *(Ping(i) for i in range(pings, pings + 10)))
     host.send(2, Ping(7))
     for _ in range(2):
         host.turn()
     assert host.heard[2] == [Pong(7)]
     assert len(host.heard[1]) < 3 * scheduler.TURN_UNITS / scheduler.SMALL_COST
     host.run()
-    assert host.heard[1] == [Pong(i) for i in range(count + 10)]
+    assert host.heard[1] == [Pong(i) for i in range(pings + 10)]
+
+
+def test_a_turn_ends_by_the_stopwatch_where_the_machine_is_slower_than_the_estimates() -> None:
+    """Each request takes a third of the time that a turn has, whatever units it costs."""
+    seconds = count(1, scheduler.TURN_S / 3)
+    host = Host(stopwatch=lambda: next(seconds))
+    host.client(1)
+    host.send(1, *(UnsubscribeRequest(i) for i in range(20)))
+    answers = [len(host.heard[1])]
+    while len(host.heard[1]) < 20:
+        host.turn()
+        answers.append(len(host.heard[1]))
+    assert all(after - before <= 4 for before, after in pairwise(answers)), answers
 
 
 def test_a_broken_frame_ends_the_connection_after_what_came_before_it() -> None:
@@ -97,8 +112,8 @@ def test_a_subscription_with_many_filters_leaves_in_slices_and_can_come_back() -
 
 def test_hellos_of_many_connections_are_not_all_processed_in_one_turn() -> None:
     host = Host()
-    count = 300
-    for link in range(1, count + 1):
+    links = 300
+    for link in range(1, links + 1):
         host.core.open(link, NOW)
         host.readers[link], host.heard[link] = FrameReader(), []
         host.send(link, Hello(VERSION, "client", str(link)), Ping(1))

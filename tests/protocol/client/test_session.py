@@ -35,7 +35,7 @@ def ready(session: Session | None = None, now_us: int = 0) -> Session:
 
 
 def deliver(id: int, position: int, number: int, again: bool = False) -> bytes:
-    return message_frame(DeliverHeader((id,), position, "p", number, 0, again), b'{"x":1}', b"")
+    return message_frame(DeliverHeader((id,), position, "p", number, 0, 1 + again), b'{"x":1}', b"")
 
 
 class TestHandshake:

@@ -25,7 +25,7 @@ from palio.protocol.wire.control import CarryAck, Durable
 from palio.protocol.wire.encode import NO_ROUTE, forward_frames
 from palio.protocol.wire.frames import Limits, read_frames
 from palio.protocol.wire.headers import CarryHeader, CarryTarget
-from palio.routing.interest_table import Grouped
+from palio.routing.matches import Grouped
 
 from .memory_store import MemoryStore
 

@@ -17,7 +17,7 @@ from palio.protocol.durability.queues import Full
 from palio.protocol.interfaces import DurableSubscription
 from palio.protocol.wire.batch import Entry
 from palio.protocol.wire.control import CarryAck, Durable
-from palio.routing.interest_table import Grouped
+from palio.routing.matches import Grouped
 
 from .memory_store import MemoryStore
 from .store_world import batch_of

@@ -84,7 +84,7 @@ def play(world: World, steps: int) -> None:
 
 
 @pytest.mark.parametrize("bounds", BOUNDS)
-@seeds(10, 40)
+@seeds(5, 60)
 def test_every_client_sees_what_it_wants_once(seed: int, bounds: str) -> None:
     world = World(seed, BOUNDS[bounds])
     play(world, 500)
@@ -101,7 +101,7 @@ def test_every_client_sees_what_it_wants_once_many(ten: int, bounds: str) -> Non
         assert world.finish() == [], f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", range(15))
+@seeds(5, 30)
 def test_at_the_end_nothing_is_kept(seed: int) -> None:
     """When all is acknowledged and retention over, only last numbers are left, and one record."""
     world = World(seed, BOUNDS["forgetful"])

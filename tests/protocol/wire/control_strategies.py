@@ -52,7 +52,8 @@ def of_type(kind: Any) -> SearchStrategy[Any]:
         return st.sampled_from(kind)
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return numbers if inner[0] is int else of_type(inner[0])
+        most = min([meta.le for meta in inner[1:] if getattr(meta, "le", None)], default=2**63 - 1)
+        return numbers.map(lambda n: min(n, most)) if inner[0] is int else of_type(inner[0])
     if origin is tuple and inner[-1] is Ellipsis:
         return st.lists(of_type(inner[0]), max_size=3).map(tuple)
     if origin is tuple:

@@ -20,7 +20,7 @@ from palio.protocol.wire.frames import (
     FrameReader,
     Limits,
     MessageFrame,
-    message_frame,
+    payload_frame,
     scan_forward,
     scan_publish,
 )
@@ -57,12 +57,12 @@ def forward_frame(entry: Entry, durable: bool) -> bytes:
     header = ForwardHeader(
         msgspec.Raw(entry.route), entry.publisher, entry.number, entry.time, durable
     )
-    return message_frame(header, entry.attributes, entry.body)
+    return payload_frame(header, entry.attributes, entry.payload)
 
 
 def publish_frame(entry: Entry, durable: bool) -> bytes:
     header = PublishHeader(entry.number, entry.time, durable)
-    return message_frame(header, entry.attributes, entry.body)
+    return payload_frame(header, entry.attributes, entry.payload)
 
 
 def is_first_frame_sound(data: bytes) -> bool:
@@ -133,7 +133,7 @@ class TestReading:
             header = frame.header
             assert isinstance(header, PublishHeader | ForwardHeader)
             assert (header.number, header.time) == (found.number(row), found.time(row))
-            assert (frame.attributes, frame.body) == (found.attributes(row), found.body(row))
+            assert (frame.attributes, frame.payload) == (found.attributes(row), found.payload(row))
             if isinstance(header, ForwardHeader):
                 assert header.publisher == found.publisher(row)
                 assert bytes(header.route) == found.entry(row).route
@@ -151,7 +151,7 @@ class TestReading:
 
     def test_limits(self) -> None:
         data = publish_frame(Entry("", 1, 2, b'{"x": 1}', b"body"), False)
-        for limits in (Limits(header=3), Limits(attributes=7), Limits(body=3)):
+        for limits in (Limits(header=3), Limits(attributes=7), Limits(body=1, headers=0)):
             with pytest.raises(PalioError, match="the most are"):
                 scan_publish(data, 0, limits)
 
@@ -190,19 +190,18 @@ class TestWriting:
         assert written.ends == np.cumsum([len(one) for one in wanted]).tolist()
 
     @settings(deadline=None)
-    @given(MANY, st.integers(0, 70_000), st.booleans(), st.data())
-    def test_entries_of_a_queue(
-        self, entries: list[Entry], id: int, redelivered: bool, data: st.DataObject
-    ) -> None:
+    @given(MANY, st.integers(0, 70_000), st.data())
+    def test_entries_of_a_queue(self, entries: list[Entry], id: int, data: st.DataObject) -> None:
         positions = [data.draw(NUMBERS) for _ in entries]
-        found = frames_of(entry_frames(MessageBatch.of(entries), positions, id, redelivered))
+        counts = data.draw(st.just([]) | st.just([data.draw(st.integers(2, 999)) for _ in entries]))
+        found = frames_of(entry_frames(MessageBatch.of(entries), positions, id, counts))
         assert found == [
             MessageFrame(
-                DeliverHeader((id,), n, m.publisher, m.number, m.time, redelivered),
+                DeliverHeader((id,), n, m.publisher, m.number, m.time, min(count, 127)),
                 m.attributes,
-                m.body,
+                m.payload,
             )
-            for n, m in zip(positions, entries, strict=True)
+            for n, m, count in zip(positions, entries, counts or [1] * len(entries), strict=True)
         ]
 
 
@@ -243,7 +242,7 @@ def test_parts_and_their_concatenation(
     if rows:
         assert list(picked.compact()) == list(picked)
         assert picked.sizes() == [
-            len(m.attributes) + len(m.body) + len(msgspec.msgpack.encode(m.publisher)) + 40
+            len(m.attributes) + len(m.payload) + len(msgspec.msgpack.encode(m.publisher)) + 40
             for m in picked
         ]
 

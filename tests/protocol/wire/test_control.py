@@ -100,8 +100,8 @@ def test_tags_are_part_of_the_protocol_whatever_the_classes_are_called() -> None
         "Acknowledge", "AdvertiseRequest", "Bye", "CarryAck", "Confirm", "Credit", "Digest", "Done",
         "EndQueue", "Explain", "ExplainHop", "Explained", "Forget", "ForgetDurable", "Hello",
         "HopExplained", "LinkStates", "ListQueues", "ListSubscriptions", "Missing", "MoveQueue",
-        "Occurred", "PauseQueue", "Ping", "Pong", "Published", "PurgeQueue", "Purged", "Quench",
-        "QueuesListed", "Refused", "Rejected", "RouterPacket", "Show", "Shown", "SubscribeRequest",
+        "Nack", "Occurred", "PauseQueue", "Ping", "Pong", "Published", "PurgeQueue", "Purged", "Quench",
+        "QueuesListed", "Refused", "Reject", "Rejected", "RouterPacket", "Show", "Shown", "SubscribeRequest",
         "Subscribed", "SubscriptionEnded", "SubscriptionsListed", "UnadvertiseRequest", "UnsubscribeRequest", "Unsubscribed", "Wanted", "Welcome",
     ]  # fmt: skip
 
@@ -116,7 +116,7 @@ def test_codes_are_part_of_the_protocol() -> None:
     assert [*SubscriptionKind] == ["live", "shared", "pattern", "durable"]
     assert [*Full] == ["block", "drop", "end"]
     assert [*RefusalCode] == [
-        "invalid", "denied", "limit", "full", "conflict", "unknown", "parse", "too_large",
+        "invalid", "denied", "limit", "full", "conflict", "unknown", "elsewhere", "parse", "too_large",
         "predicate", "pattern",
     ]  # fmt: skip
 

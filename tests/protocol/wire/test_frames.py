@@ -36,6 +36,7 @@ from palio.protocol.wire.frames import (
     MessageFrame,
     control_frame,
     message_frame,
+    payload_frame,
 )
 from palio.protocol.wire.headers import (
     CarryHeader,
@@ -45,6 +46,7 @@ from palio.protocol.wire.headers import (
     Header,
     PublishHeader,
 )
+from palio.protocol.wire.message_headers import NO_HEADERS
 from tests.protocol.wire.control_strategies import control_messages, headers
 from tests.protocol.wire.mutation import mutated
 
@@ -53,7 +55,7 @@ MESSAGE_FRAME = message_frame(PublishHeader(1, 2, True), b'{"x":1}', b"body")
 
 
 def frame(item: ControlMessage | MessageFrame) -> bytes:
-    return message_frame(*item) if isinstance(item, MessageFrame) else control_frame(item)
+    return payload_frame(*item) if isinstance(item, MessageFrame) else control_frame(item)
 
 
 @given(st.lists(control_messages | message_frames, max_size=6), st.data())
@@ -96,7 +98,7 @@ def test_what_was_whole_before_the_break_comes_first() -> None:
         control_frame(Ping(1)) + MESSAGE_FRAME + b"\x02\x00\x00\x00\x09\x00"
     )
     assert next(stream) == Ping(1)
-    assert next(stream) == MessageFrame(PublishHeader(1, 2, True), b'{"x":1}', b"body")
+    assert next(stream) == MessageFrame(PublishHeader(1, 2, True), b'{"x":1}', NO_HEADERS + b"body")
     with pytest.raises(BrokenFrame, match="kind 9"):
         next(stream)
 
@@ -120,7 +122,7 @@ def sized(kind: int, payload: bytes) -> bytes:
         (sized(0, b"\x97\xaaExplainHop\x01\xa0\xa0\xa0\xa0" + b"\x91" * 10_000), "recursion"),
         (sized(0, b"\x92\xa6Digest\xdd\xff\xff\xff\xff"), "truncated"),
         (sized(1, b"\x00" * 7), "cut off"),
-        (sized(1, struct.pack("<II", 5, 0)), "a body of -5"),
+        (sized(1, struct.pack("<II", 5, 0)), "a payload of -5"),
         (sized(1, struct.pack("<II", 2**32 - 1, 2**32 - 1)), "the most are"),
         (sized(1, struct.pack("<II", 1, 0) + b"\x01"), "header"),
         (sized(1, struct.pack("<II", 4, 0) + b"\x93\xff\x00\xc2"), ">= 0"),
@@ -134,7 +136,7 @@ def test_broken(data: bytes, says: str) -> None:
 
 
 def test_limits() -> None:
-    small = Limits(control=20, header=10, attributes=7, body=4)
+    small = Limits(control=20, header=10, attributes=7, body=4, headers=0)
     assert len(list(FrameReader(small).feed(MESSAGE_FRAME))) == 1
     for message in (Bye("x" * 20), RouterPacket(bytes(20))):
         with pytest.raises(BrokenFrame, match="the most is"):
@@ -174,7 +176,7 @@ def test_more_is_allowed_from_the_next_frame_on() -> None:
     assert next(found) == Ping(1)
     frames.limits = Limits()
     assert [type(item) for item in found] == [MessageFrame, Ping]
-    with pytest.raises(BrokenFrame, match="the most are 0, 0 and 0"):
+    with pytest.raises(BrokenFrame, match="the most are 0, 0 and 2"):
         list(FrameReader(BEFORE_HELLO).feed(control_frame(Ping(1)) + publish_frame))
 
 
@@ -182,7 +184,7 @@ def test_more_is_allowed_from_the_next_frame_on() -> None:
 
 _HEADERS: list[Header] = [
     PublishHeader(7, 1_700_000_000_000_000, True),
-    DeliverHeader((1, 2), 3, "ann/desk", 4, 5, True),
+    DeliverHeader((1, 2), 3, "ann/desk", 4, 5, 3),
     ForwardHeader(msgspec.Raw(b"\x92\xa2b1\x05"), "ann/desk", 1, 2, True),
     CarryHeader("b1", "epoch", (CarryTarget("b2", 3, 1, ("ann/x", "bob/y")),), "ann/desk", 4, 5),
 ]
@@ -257,8 +259,8 @@ def test_a_reader_says_how_much_waits_and_whether_it_is_the_same_frame() -> None
 
 def test_a_message_over_the_limit_is_not_awaited() -> None:
     """Control messages may be larger than messages, but not the other way round."""
-    limits = Limits(control=1000, header=100, attributes=100, body=100)
+    limits = Limits(control=1000, header=100, attributes=100, body=100, headers=0)
     assert list(FrameReader(limits).feed(struct.pack("<IB", 900, FrameKind.CONTROL))) == []
     assert list(FrameReader(limits).feed(struct.pack("<IB", limits.message, 1))) == []
-    with pytest.raises(BrokenFrame, match="a message of 310 bytes; the most is 309"):
-        list(FrameReader(limits).feed(struct.pack("<IB", 310, FrameKind.PUBLISH)))
+    with pytest.raises(BrokenFrame, match="a message of 312 bytes; the most is 311"):
+        list(FrameReader(limits).feed(struct.pack("<IB", 312, FrameKind.PUBLISH)))

@@ -109,6 +109,10 @@ WORST: dict[Any, Any] = {
     ],
     control.UnsubscribeRequest: lambda: [control.UnsubscribeRequest(N, True)],
     control.Acknowledge: lambda: [control.Acknowledge(N, (N,) * ACKNOWLEDGED_MAX)],
+    control.Reject: lambda: [
+        control.Reject(N, (N,) * control.NACKED_MAX, "\x7f" * control.REJECTION_MAX)
+    ],
+    control.Nack: lambda: [control.Nack(N, (N,) * control.NACKED_MAX, control.DELAY_US_MAX)],
     control.AdvertiseRequest: lambda: [control.AdvertiseRequest(N, (TEXT,))],
     control.UnadvertiseRequest: lambda: [control.UnadvertiseRequest(N)],
     control.Quench: lambda: [control.Quench(N, True)],

@@ -28,6 +28,7 @@ from palio.routing.patterns import (
 )
 from palio.routing.patterns.pattern import leaves
 from tests.routing.patterns.pattern_strategies import SYMBOLS, drawn, patterns, published
+from tests.seeds import sizes
 
 Providers = Mapping[str, Sequence[str]]
 """The neighbours behind which a symbol is published."""
@@ -102,10 +103,11 @@ def test_delegated_equals_local(
     assert run(Node(Task.WHOLE, pattern, layers), messages) == local(pattern, messages)
 
 
-def test_delegated_equals_local_on_larger_patterns() -> None:
+@sizes(150, 1000)
+def test_delegated_equals_local_on_larger_patterns(size: int) -> None:
     """Many times each task, in patterns that match; three routers deep."""
     rng, seen = random.Random(2000), Counter[Task]()
-    for _ in range(400):
+    for _ in range(size):
         pattern = Pattern(drawn(rng, "abcdef", rng.randint(2, 6)), rng.choice([(), ("k",)]))
         peers = {symbol: rng.choice("xxyz") for symbol in "abcdef"}
         providers = {c: [p] if rng.random() < 0.95 else ["x", "y"] for c, p in peers.items()}
@@ -119,7 +121,7 @@ def test_delegated_equals_local_on_larger_patterns() -> None:
         assert run(node, messages) == expected, pattern
         if expected:
             seen.update({d.task for d in node.plan.delegations})
-    assert min(seen[task] for task in (Task.ASSEMBLE, Task.SIEVE)) >= 30, seen
+    assert min(seen[task] for task in (Task.ASSEMBLE, Task.SIEVE)) > 0.07 * size, seen
 
 
 TREES = [

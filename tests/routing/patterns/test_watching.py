@@ -9,7 +9,13 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 import palio
 from palio.errors import InvalidPattern, RoutingError
@@ -33,6 +39,7 @@ from palio.routing.patterns.watching import PatternSettings
 from palio.routing.poset import Poset
 from tests.routing.patterns.pattern_strategies import SYMBOLS, drawn, patterns, symbols
 from tests.routing.timed_network import DELAY_MAX, TimedNetwork, found, offer
+from tests.seeds import sizes
 
 HOP = DELAY_MAX + 1
 ROUTERS_MAX = 6
@@ -82,11 +89,12 @@ def test_delegated_equals_local(
         assert net.got[f"c{router}", id] == found(pattern, net.published)
 
 
-def test_delegated_equals_local_on_larger_networks() -> None:
+@sizes(90, 200)
+def test_delegated_equals_local_on_larger_networks(size: int) -> None:
     """Long runs with many matches and all tasks; and less crosses the links."""
     rng, tasks, compounds = random.Random(36), Counter[Task](), 0
     crossed = {True: 0, False: 0}
-    for case in range(90):
+    for case in range(size):
         symbols = "abcdef"
         parents = [rng.randrange(i + 1) for i in range(rng.randint(2, ROUTERS_MAX - 1))]
         count = len(parents) + 1
@@ -115,16 +123,17 @@ def test_delegated_equals_local_on_larger_networks() -> None:
             crossed[delegates] += net.crossed
             tasks.update(net.tasks)
         compounds += len(expected)
-    assert compounds > 50
-    assert min(tasks[task] for task in (Task.ASSEMBLE, Task.SIEVE)) >= 8, tasks
+    assert compounds > size / 2
+    assert min(tasks[task] for task in (Task.ASSEMBLE, Task.SIEVE)) > 0.08 * size, tasks
     assert crossed[True] < 0.75 * crossed[False], crossed
 
 
-def test_watches_that_share_a_delegation_are_exact() -> None:
+@sizes(15, 100)
+def test_watches_that_share_a_delegation_are_exact(size: int) -> None:
     """Related patterns are watched and ended between messages, at several routers. Each watch finds
     what a monitor finds that begins with it, whatever the others had matched before."""
     rng, compounds, uses, delegations = random.Random(361), 0, 0, 0
-    for case in range(40):
+    for case in range(size):
         parents = [rng.randrange(i + 1) for i in range(rng.randint(2, ROUTERS_MAX - 1))]
         net = TimedNetwork(parents, random.Random(case), SETTINGS)
         providers = {c: rng.randrange(len(parents) + 1) for c in "cd"}
@@ -159,8 +168,8 @@ def test_watches_that_share_a_delegation_are_exact() -> None:
             expected = found(pattern, net.published[begin:])
             assert net.got[f"c{router}", id] == expected, (case, pattern)
             compounds += len(expected)
-    assert compounds > 500
-    assert uses > 1.5 * delegations > 500, (uses, delegations)
+    assert compounds > 12 * size
+    assert uses > 1.5 * delegations > 12 * size, (uses, delegations)
 
 
 class Changes(RuleBasedStateMachine):
@@ -262,8 +271,11 @@ class Changes(RuleBasedStateMachine):
             assert list(router.watches.available) == []
 
 
-Changes.TestCase.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
-TestChanges = Changes.TestCase
+@sizes(15, 300)
+def test_changes(size: int) -> None:
+    run_state_machine_as_test(
+        Changes, settings=settings(max_examples=size, stateful_step_count=20, deadline=None)
+    )
 
 
 # ---- one router

@@ -165,12 +165,25 @@ def test_a_store_that_loses_a_committed_write(lossy_disk: pytest.MonkeyPatch) ->
     assert run(short).kind is None
 
 
-def test_a_dedup_window_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def forgetful_window(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     def is_new(self: PositionWindow, position: int, number: int) -> bool:
         self._delivered[position] = number
         return True
 
     monkeypatch.setattr(PositionWindow, "is_new", is_new)
+    return monkeypatch
+
+
+def test_a_dedup_window_that_forgets_is_noticed(forgetful_window: pytest.MonkeyPatch) -> None:
+    plan = noticed(faults=FAULTS)
+    assert run(plan).kind == "twice"
+    forgetful_window.undo()
+    assert run(plan).kind is None
+
+
+@pytest.mark.slow
+def test_a_dedup_window_that_forgets(forgetful_window: pytest.MonkeyPatch) -> None:
     short = caught("twice", faults=FAULTS)
-    monkeypatch.undo()
+    forgetful_window.undo()
     assert run(short).kind is None

@@ -186,31 +186,49 @@ class SharesThePast(Mutant):
             return super().step(event)
 
 
-@pytest.mark.parametrize(
-    ("mutant", "verdicts", "faults"),
-    [
-        (DropsSomeCompounds, {"missed"}, ()),
-        (DoublesCompounds, {"twice"}, ()),
-        (CutsCompounds, {"untrue"}, ()),
-        (ForgetsUnwatch, {"uninterested", "state"}, ()),
-        (DelegatesOnce, {"state"}, ("crash",)),
-        (KeepsDelegations, {"state", "broken"}, ()),
-        (EndsForAll, {"state", "missed", "broken"}, ()),
-        (SharesThePast, {"missed", "untrue"}, ()),
-    ],
-)
+MUTANTS: list[tuple[type[Mutant], set[str], tuple[str, ...]]] = [
+    (DropsSomeCompounds, {"missed"}, ()),
+    (DoublesCompounds, {"twice"}, ()),
+    (CutsCompounds, {"untrue"}, ()),
+    (ForgetsUnwatch, {"uninterested", "state"}, ()),
+    (DelegatesOnce, {"state"}, ("crash",)),
+    (KeepsDelegations, {"state", "broken"}, ()),
+    (EndsForAll, {"state", "missed", "broken"}, ()),
+    (SharesThePast, {"missed", "untrue"}, ()),
+]
+
+
+@pytest.mark.parametrize(("mutant", "verdicts", "faults"), MUTANTS)
 def test_broken_routers_are_caught(
     mutant: type[Mutant], verdicts: set[str], faults: tuple[str, ...]
 ) -> None:
+    verdict, _ = _caught(mutant, faults)
+    assert verdict.kind in verdicts, verdict.text
+
+
+@pytest.mark.parametrize(
+    ("mutant", "faults"),
+    [
+        pytest.param(mutant, faults, marks=[pytest.mark.slow] if n else [])
+        for n, (mutant, _, faults) in enumerate(MUTANTS)
+    ],
+)
+def test_failures_become_short(mutant: type[Mutant], faults: tuple[str, ...]) -> None:
+    _, plan = _caught(mutant, faults)
+    short = shrunk(ROUTERS, plan, lambda tried: _run(mutant, tried))
+    assert len(short.operations) <= 12, str(short)
+    assert parse_router_plan(str(short)) == short
+
+
+def _caught(
+    mutant: type[Mutant], faults: tuple[str, ...]
+) -> tuple[RunVerdict[RouterTotals], RouterPlan]:
+    """The first seed that fails a check."""
     for seed in range(60):
         plan = draw(replace(SMALL, faults=faults), seed)
         verdict = _run(mutant, plan)
         if verdict.kind is not None:
-            assert verdict.kind in verdicts, verdict.text
-            short = shrunk(ROUTERS, plan, lambda tried: _run(mutant, tried))
-            assert len(short.operations) <= 12, str(short)
-            assert parse_router_plan(str(short)) == short
-            return
+            return verdict, plan
     raise AssertionError("not caught")
 
 

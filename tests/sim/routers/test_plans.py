@@ -17,7 +17,7 @@ NETWORK = "routing plain\nlinks 1-2 2-3\nclients a@1 b@3\n"
     [
         ("0.0 a subscribe x > ", "line 4"),
         ("0.0 a subscribe x > 1 OR y > 1", "one filter, this is 2"),
-        ('0.0 a publish {"x": [1]}', "an array is not a value"),
+        ('0.0 a publish {"x": [1}', "the message is not JSON"),
         ("0.0 z publish {}", "no client 'z'"),
         ("0.0 crash 9", "no such router"),
         ("0.0 crash 1 2", "crash takes 1 places"),

@@ -64,6 +64,7 @@ def test_covering_saves_and_flooding_costs() -> None:
         covering.add_outcome(judge(RouterSettings(operations=60), seed, compare=True))
         flooding.add_outcome(judge(RouterSettings(operations=60, routing="flooding"), seed))
     assert covering.plain is not None
-    assert covering.totals.subscriptions < 0.7 * covering.plain.subscriptions
+    # Filters with expressions cover less than others do: a share of those drawn has some.
+    assert covering.totals.subscriptions < 0.75 * covering.plain.subscriptions
     assert flooding.totals.subscriptions == 0
     assert flooding.totals.messages > 2 * covering.totals.messages

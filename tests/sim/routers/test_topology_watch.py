@@ -89,12 +89,16 @@ def test_broken_routers_are_noticed(broken: type[Router], kinds: set[str]) -> No
 
 
 def test_copies_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While routers follow different trees a client would get a message again, but for the dedup."""
-    plans = [draw(RouterSettings(5, "ring", 200, FAULTS), seed) for seed in range(8)]
-    assert {run(plan).kind for plan in plans} == {None}
+    """While routers follow different trees a client would get a message again, but for the dedup.
+
+    It takes a change at the wrong moment: one seed in sixteen has it, and which one is no matter.
+    """
+    plans = (draw(RouterSettings(5, "ring", 200, FAULTS), seed) for seed in range(10, 200))
     with monkeypatch.context() as patch:
         patch.setattr(RouterProcess, "_is_repeated", lambda *_: False)
-        assert "twice" in {run(plan).kind for plan in plans}
+        unlucky = next((plan for plan in plans if run(plan).kind == "twice"), None)
+    assert unlucky is not None
+    assert run(unlucky).kind is None
 
 
 def test_shrinking_keeps_a_graph_sound() -> None:

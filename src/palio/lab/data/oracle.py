@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from palio.lab.data.workloads.workload import read_constraint
+from palio.model.arrays import Content
 from palio.model.predicate import Op
-from palio.model.values import Value
 
 Codes = npt.NDArray[np.int64]
 
@@ -43,9 +43,9 @@ class Oracle:
         self._owner, self._interfaces = owner, columns["interface"][1]
         self._asked, texts = _distinct(columns, order)
         self._distinct = [read_constraint("x", *text) for text in texts]
-        self._known: dict[tuple[type, Value | None], npt.NDArray[np.bool_]] = {}
+        self._known: dict[tuple[type, Content | None], npt.NDArray[np.bool_]] = {}
 
-    def interfaces(self, message: Mapping[str, Value]) -> list[str]:
+    def interfaces(self, message: Mapping[str, Content]) -> list[str]:
         """The interfaces that the message goes to, in the order of the rows."""
         counts = np.zeros(len(self._sizes), np.int64)
         for name, code in self._names.items():
@@ -58,7 +58,7 @@ class Oracle:
         matching = np.unique(self._owner[counts == self._sizes])
         return [self._interfaces[place] for place in matching.tolist()]
 
-    def _truth(self, value: Value | None) -> npt.NDArray[np.bool_]:
+    def _truth(self, value: Content | None) -> npt.NDArray[np.bool_]:
         """Which of the distinct (op, type, value) hold for this value (None: it is not there),
         whatever the name."""
         key = (type(value), value)

@@ -63,8 +63,10 @@ def tree_of(source: Any, first: Any, end: Any, length: Any, distance: Any, throu
 def below(order: Any, done: Any, through: Any, begin: Any, interests: Any, tags: Any, topics: Any,
           sums: Any) -> Any:
     """Topics and sum of every node and all below it."""
-    topics[:] = interests
-    sums[:] = tags
+    for u in range(len(sums)):  # as a slice, numba would compile its error in text for seconds
+        sums[u] = tags[u]
+        for word in range(topics.shape[1]):
+            topics[u, word] = interests[u, word]
     for i in range(done - 1, 0, -1):
         x = order[i]
         u = begin[through[x]]

@@ -61,12 +61,13 @@ from palio.matching.encode.names import NameIndex
 from palio.matching.encode.rows import encode_rows
 from palio.matching.encode.strings import build_strings
 from palio.matching.encode.texts import unresolved, with_room
+from palio.matching.expressions import OnFailure, TableExpressions
 from palio.matching.gathering import Gathering, buffer
 from palio.matching.limits import excluded_bits
 from palio.matching.statistics import Reduction, Stats, no_statistics
+from palio.model.arrays import Content
 from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
-from palio.model.values import Value
 
 VARIANTS = {"2001": "operators", "2003": "pool"}  # and how strings find their constraints
 STRINGS = {
@@ -142,20 +143,32 @@ class CountingEngine:
         arrays = (*self.index, *self.network[:-4], *self._strings, *(self._trees or no_trees()))
         return sum({id(array): array.nbytes for array in arrays}.values()) + self._sizes.nbytes
 
-    def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
+    def match(self, messages: Sequence[Mapping[str, Content]]) -> tuple[Ints, Ints]:
         """Offsets (one more than messages) and interfaces."""
         return self.match_batch(self.encode(messages))
 
-    def match_one(self, message: Mapping[str, object], among: Ints | None = None) -> Ints:
+    def match_one(
+        self,
+        message: Mapping[str, object],
+        among: Ints | None = None,
+        on_failure: OnFailure | None = None,
+    ) -> Ints:
         """The interfaces of one message."""
         return self.match_batch(self.encode([as_message(message)]), among)[1]
 
-    def match_text(self, text: Any, among: Ints | None = None) -> Ints:
+    def match_text(
+        self, text: Any, among: Ints | None = None, on_failure: OnFailure | None = None
+    ) -> Ints:
         """The interfaces of one message in JSON."""
         return self.match_one(Message.from_json(bytes(text)), among)
 
     def match_rows(
-        self, rows: Any, layout: str, column: str, among: Ints | None = None
+        self,
+        rows: Any,
+        layout: str,
+        column: str,
+        among: Ints | None = None,
+        on_failure: OnFailure | None = None,
     ) -> tuple[Ints, Ints]:
         """The interfaces of Arrow rows; `layout` says where the attributes are."""
         batch = encode_rows(NameIndex.of(self._names), rows, layout, column)
@@ -168,12 +181,16 @@ class CountingEngine:
     def stats(self, sample: Any, reduction: Reduction | None) -> Stats:
         raise no_statistics("counting")
 
+    def expressions(self) -> TableExpressions:
+        """None: it is compiled without them."""
+        return TableExpressions()
+
     def predicates(self, interfaces: Iterable[int]) -> Iterator[Predicate]:
         """What the interfaces at these positions select."""
         known = list(column_predicates(self._columns))
         return (known[i] for i in interfaces)
 
-    def encode(self, messages: Sequence[Mapping[str, Value]]) -> EncodedMessages:
+    def encode(self, messages: Sequence[Mapping[str, Content]]) -> EncodedMessages:
         """Messages as this table's kernels know them."""
         if self._name_tree is None:
             return encode_messages(self._names, messages)

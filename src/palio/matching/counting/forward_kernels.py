@@ -130,7 +130,7 @@ def forward(
                     index, strings, trees, batch, texts, scratch, way, j, tally
                 )
             else:
-                if text[j] >= 0:
+                if batch.type[j] == codes.STRING:
                     look_up(strings, batch, texts, j)
                 for turn in range(3):
                     domain = turn_domain(batch.type[j], turn)

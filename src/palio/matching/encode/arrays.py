@@ -16,6 +16,9 @@ relative to that key, in the domain of its type; numbers have one in INT and one
     row_at    0           3     5             message 0 has the attributes 0, 1 and 2
     name      n4  n0  n7  n0  n2
     text      -1   0  -1   1  -1              string attributes: their place in `Texts`
+
+An array (ARRAY) has its JSON text among those of the batch, `{}` where it is bytes. Its floor key
+and places mean nothing: it is there, which only `any` of EVERY asks.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ class EncodedMessages(NamedTuple):
     place: Ints  # uint8: BETWEEN, EXACT, BELOW
     float_floor: Ints  # int64: in FLOAT, for numbers
     float_place: Ints  # uint8
-    text: Ints  # int32: position of a string among the distinct ones of the batch
+    text: Ints  # int32: position of a string, or array, among the distinct ones of the batch
     text_blob: Ints  # uint8
     text_begin: Ints  # int64
 

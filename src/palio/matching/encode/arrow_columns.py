@@ -6,7 +6,11 @@
     float16, float32, float64              FLOAT    the bits of the double
     timestamp with a zone, date32, date64  TIME     its own unit; `scale` makes microseconds of it
     string, large_string, string_view      STRING   a position among the distinct strings
-    dictionary                             as its values
+    uuid                                   STRING   that of its text
+    decimal32 .. decimal256                INT or FLOAT, item by item (`arrow_decimals`)
+    list, large_list, fixed_size_list      ARRAY    a position among the distinct JSON texts
+    binary                                 ARRAY    the same, of one text
+    dictionary, extension                  as its values, as its storage
     null                                   none at all
 
 Columns of 64 bits are read where they lie. Everything else is refused by name. Items that are NULL
@@ -22,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from palio.errors import InvalidValue
-from palio.matching.encode import attribute_kernels, codes
+from palio.matching.encode import arrow_arrays, attribute_kernels, codes
 from palio.matching.encode.columns import Ints
 from palio.model.values import TIME_MAX, TIME_MIN
 
@@ -47,7 +51,7 @@ _DAYS_OF_MS = Scale(_DAY_US, 86_400_000, exact=False)
 
 @dataclass(frozen=True, slots=True)
 class RawColumn:
-    """A column that is ready for the kernels; `texts` are its distinct strings."""
+    """A column that is ready for the kernels; `texts` are its distinct strings, or JSON texts."""
 
     name: str
     type: int
@@ -60,10 +64,10 @@ def read_column(name: str, column: Any) -> RawColumn | None:
     """A ChunkedArray as raw values; None when it can hold no value."""
     kind, is_ = column.type, pa.types
     if is_.is_dictionary(kind):
-        if _is_text(kind.value_type):
+        if is_text(kind.value_type):
             return _text_column(name, _encoded(column))
         return read_column(name, decoded(column))
-    if _is_text(kind):
+    if is_text(kind):
         return _text_column(name, _plain_text(column).dictionary_encode())
     if is_.is_boolean(kind):
         return RawColumn(name, codes.BOOL, column.cast(pa.uint8()))
@@ -84,6 +88,18 @@ def read_column(name: str, column: Any) -> RawColumn | None:
         return RawColumn(name, codes.TIME, column.cast(pa.int64()), scale=_DAYS_OF_MS)
     if is_.is_null(kind):
         return None
+    if is_.is_decimal(kind):
+        return RawColumn(name, codes.FLOAT, column)
+    if arrow_arrays.is_list(kind):
+        found = arrow_arrays.list_texts(name, column, list(map(is_valid, column.chunks)))
+        return RawColumn(name, codes.ARRAY, *found)
+    if arrow_arrays.is_binary(kind):
+        found = arrow_arrays.binary_texts(list(map(is_valid, column.chunks)))
+        return RawColumn(name, codes.ARRAY, *found)
+    if isinstance(kind, pa.BaseExtensionType):
+        if str(kind) == "extension<arrow.uuid>":
+            return read_column(name, arrow_arrays.uuid_texts(column))
+        return read_column(name, arrow_arrays.of_storage(column))
     raise InvalidValue(
         f"column {name!r}: the type {kind} holds no value of an attribute; drop the column or "
         "cast it to bool, an integer, a float, string, date32 or a timestamp with a zone"
@@ -161,7 +177,7 @@ def micros_or_raw(column: RawColumn, array: Any, at: Ints, first: int) -> Ints:
 
 def text_dictionary(name: str, array: Any) -> tuple[Any, Ints]:
     """The distinct strings of an Array and each item's position among them, -1 for NULL."""
-    if not _is_text(getattr(array.type, "value_type", array.type)):
+    if not is_text(getattr(array.type, "value_type", array.type)):
         raise InvalidValue(f"{name} are strings, not {array.type}")
     column = read_column(name, pa.chunked_array([array]))
     assert column is not None
@@ -203,7 +219,7 @@ class TextPool:
         return found
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )

@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from palio.matching.encode.codes import BELOW, BETWEEN, EXACT, FLOAT, INT, STRING
+from palio.matching.encode.codes import (
+    ARRAY,
+    BELOW,
+    BETWEEN,
+    EXACT,
+    FLOAT,
+    INT,
+    NEGATIVE_ZERO,
+    STRING,
+)
 from palio.matching.jit import borrowing
 
 INT_MAX = np.int64(2**63 - 1)
@@ -102,12 +111,25 @@ def fill_values(at: Any, raw: Any, kind: int, type: Any, floor: Any, text: Any) 
 
 
 @borrowing
-def fill_texts(at: Any, raw: Any, base: int, type: Any, floor: Any, text: Any) -> None:
-    """Positions among distinct strings that begin at `base` in the batch."""
+def fill_typed(at: Any, raw: Any, kinds: Any, type: Any, floor: Any, text: Any) -> None:
+    """The same, each of its own type."""
     for i in range(len(at)):
         to = at[i]
         if to >= 0:
-            type[to] = STRING
+            type[to] = kinds[i]
+            floor[to] = raw[i]
+            text[to] = -1
+
+
+@borrowing
+def fill_texts(
+    at: Any, raw: Any, base: int, kind: int, type: Any, floor: Any, text: Any
+) -> None:
+    """Strings, or arrays: positions among distinct texts that begin at `base` in the batch."""
+    for i in range(len(at)):
+        to = at[i]
+        if to >= 0:
+            type[to] = kind
             floor[to] = 0
             text[to] = base + raw[i]
 
@@ -161,7 +183,8 @@ def scale_times(raw: Any, divide: int, multiply: int, micros: Any) -> None:
 
 @borrowing
 def settle(
-    begin: int, end: int, type: Any, floor: Any, place: Any, float_floor: Any, float_place: Any
+    begin: int, end: int, type: Any, floor: Any, place: Any, float_floor: Any, float_place: Any,
+    text: Any,
 ) -> None:
     """Turn the raw values of attributes begin to end, in `floor`, into floor keys and places."""
     for i in range(begin, end):
@@ -185,6 +208,8 @@ def settle(
             value = np.int64(raw).view(np.float64)
             float_place[i] = EXACT
             float_floor[i] = raw if raw >= 0 else -(raw & MAGNITUDE)
+            if raw == INT_MIN:
+                text[i] = NEGATIVE_ZERO
             if value != value:
                 float_floor[i] = NAN_KEY
                 floor[i], place[i] = INT_MAX, BETWEEN
@@ -197,5 +222,5 @@ def settle(
                 floor[i] = np.int64(whole)
                 if whole != value:
                     place[i] = BETWEEN
-        elif type[i] == STRING:
+        elif type[i] == STRING or type[i] == ARRAY:
             place[i] = 0

@@ -17,6 +17,7 @@ FLOAT: Final = 2
 TIME: Final = 3
 STRING: Final = 4
 NUMBER: Final = 5  # of `any`: int or float
+ARRAY: Final = 6  # of a value: an array, or bytes; it is there, and satisfies no other operand
 EVERY: Final = 7  # of `any`: whatever it is
 TYPE_BITS: Final = 3  # that hold a domain
 
@@ -71,6 +72,10 @@ BETWEEN: Final = 0  # above its floor key, below the next
 EXACT: Final = 1  # equal to its floor key
 UNPLACED: Final = 2  # nobody has asked for its floor key
 BELOW: Final = 2  # below all keys
+
+# The position of the text of a value that has none.
+NO_TEXT: Final = -1
+NEGATIVE_ZERO: Final = -2  # of -0.0, whose key is that of 0.0: only expressions tell them apart
 
 # The head of an inline constraint: name << 8 | op << 4 | domain << 1 | last.
 NAME_SHIFT: Final = 8

@@ -1,8 +1,7 @@
 """The kernels that read JSON objects: one pass over the bytes, nothing else in this file.
 
-`parse` walks the rows. A row that is not plain (an error, an array, a lone surrogate, an integer
-beyond 64 bits, a name twice, more than DEPTH levels, too many names that want one slot, ...) is
-marked, its attributes are taken back, and Python reads it again: it alone decides what is an error
+`parse` walks the rows. A row that is not plain (an error, a lone surrogate, an integer beyond 64
+bits, a name twice, more than DEPTH levels, too many names that want one slot, ...) is marked, its attributes are taken back, and Python reads it again: it alone decides what is an error
 and how to say it. So a kernel may give up at any doubt, but must never accept what
 `Message.from_json` refuses or reads otherwise.
 
@@ -21,24 +20,28 @@ from typing import Any
 
 import numpy as np
 
-from palio.matching.encode.codes import BOOL, FLOAT, STRING
+from palio.matching.encode.codes import ARRAY, BOOL, FLOAT, STRING
+from palio.matching.encode.json_array_kernels import skip_array
+from palio.matching.encode.json_tag_kernels import read_tagged, tag_of
 from palio.matching.encode.json_word_kernels import (
     BASE,
     EMPTY,
+    FALSE_TEXT,
     HARD,
     NO_NUMBER,
     NO_SLOT,
+    NULL_TEXT,
     ONE,
     PROBES_MAX,
+    TRUE_TEXT,
     byte_at,
     find,
+    hash_bytes,
+    is_word,
     read_number,
     read_string,
-    read_tagged,
-    same,
     skip,
     slot_of,
-    tag_of,
 )
 from palio.matching.jit import borrowing
 from palio.model.message import PREFIXES_MAX
@@ -47,15 +50,6 @@ DEPTH = 32
 LONG = 1 << 20  # bytes of a row that Python reads
 HUGE = 300  # decimal exponents below this stay below infinity
 NULL = -3  # beside the kinds of numbers and the types: nothing is there
-
-TRUE_TEXT = np.frombuffer(b"true", np.uint8)
-FALSE_TEXT = np.frombuffer(b"false", np.uint8)
-NULL_TEXT = np.frombuffer(b"null", np.uint8)
-
-
-@borrowing
-def is_word(data: Any, p: int, end: int, word: Any) -> bool:
-    return end - p >= len(word) and same(data, p, word, 0, len(word))
 
 
 @borrowing
@@ -94,12 +88,13 @@ def add_text(found: Any, counts: Any, length: int, h: Any) -> int:
 
 @borrowing
 def put(
-    names: Any, scratch: Any, found: Any, counts: Any, stamp: int,
+    data: Any, names: Any, scratch: Any, found: Any, counts: Any, stamp: int,
     size: int, h: Any, kind: int, raw: int, end: int, text_hash: Any,
 ) -> bool:  # fmt: skip
     """Add the attribute whose name is path[:size], of hash h; False when the row is not plain.
 
-    Of a string, raw is the length of the text; of a hard double, raw and end are where it lies.
+    Of a string, raw is the length of the text; of a hard double and of an array, raw and end are
+    where it lies. The text of an array is as it stands.
     """
     if size == 0 or is_repeat(h, stamp, scratch.seen, scratch.stamps):
         return False
@@ -117,6 +112,13 @@ def put(
     if kind == STRING:
         found.floor[to] = 0
         found.text[to] = add_text(found, counts, raw, text_hash)
+    elif kind == ARRAY:
+        start, length = found.begin[counts[1]], end - raw
+        for i in range(length):
+            found.blob[start + i] = data[raw + i]
+        found.floor[to] = 0
+        h = hash_bytes(found.blob, start, start + length)
+        found.text[to] = add_text(found, counts, length, h)
     elif kind == HARD:
         found.type[to] = FLOAT
         found.hard[counts[2], 0] = to
@@ -153,9 +155,15 @@ def read_value(
         p, kind, raw = p + 5, BOOL, 0
     elif c == 110 and is_word(data, p, end, NULL_TEXT):
         p += 4
+    elif c == 91:
+        begin = p
+        p = skip_array(data, p, end)
+        if p < 0:
+            return -1
+        kind, raw, last = ARRAY, begin, p
     else:
         return -1
-    if put(names, scratch, found, counts, stamp, size, h, kind, raw, last, text_hash):
+    if put(data, names, scratch, found, counts, stamp, size, h, kind, raw, last, text_hash):
         return p
     return -1
 
@@ -176,7 +184,7 @@ def read_tag(
     good, raw = read_tagged(tag, found.blob, start, stop)
     if not good or byte_at(data, p, end) != 125:
         return -1
-    if put(names, scratch, found, counts, stamp, size, h, tag, raw, 0, EMPTY):
+    if put(data, names, scratch, found, counts, stamp, size, h, tag, raw, 0, EMPTY):
         return p
     return -1
 

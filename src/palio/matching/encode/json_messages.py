@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from palio.errors import InvalidValue
-from palio.matching.encode import attribute_kernels, json_kernels, json_word_kernels
+from palio.matching.encode import json_kernels, json_word_kernels
 from palio.matching.encode.arrays import EncodedMessages
+from palio.matching.encode.arrow_batches import settle_batch
 from palio.matching.encode.arrow_columns import decoded, is_valid
 from palio.matching.encode.columns import Ints
 from palio.matching.encode.messages import encode_messages
@@ -214,9 +215,7 @@ class _JsonReader:
             text_blob=blob,
             text_begin=found.begin[: texts + 1],
         )
-        attribute_kernels.settle(
-            0, size, batch.type, batch.floor, batch.place, batch.float_floor, batch.float_place
-        )
+        settle_batch(batch, 0, size)
         return batch
 
 
@@ -243,7 +242,7 @@ def _with_rows(batch: EncodedMessages, rows: Ints, more: EncodedMessages) -> Enc
     there = np.repeat(row_at[rows] - more.row_at[:-1], np.diff(more.row_at))
     order[there + np.arange(len(there))] = len(where) + np.arange(len(there))
     texts, end = len(batch.text_begin) - 1, int(batch.text_begin[-1])
-    text = np.where(more.text >= 0, more.text + texts, -1).astype(np.int32)
+    text = np.where(more.text >= 0, more.text + texts, more.text).astype(np.int32)
     blob = np.concatenate([batch.text_blob[:end], more.text_blob])
     blob.setflags(write=False)
     same = ("name", "type", "floor", "place", "float_floor", "float_place")

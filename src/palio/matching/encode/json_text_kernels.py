@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from palio.matching.encode.codes import FLOAT, STRING, TYPE_BITS
+from palio.matching.encode.codes import ARRAY, FLOAT, STRING, TYPE_BITS
 from palio.matching.encode.json_kernels import parse_row
 from palio.matching.jit import borrowing
 
@@ -34,7 +34,7 @@ def read_text(
             doubles += 1
     to = 8 * (2 * count + doubles)
     for i in range(count):
-        if found.type[i] == STRING:
+        if found.type[i] == STRING or found.type[i] == ARRAY:
             begin, end = found.begin[found.text[i]], found.begin[found.text[i] + 1]
             words[2 * i + 1] = end - begin
             strings += 1

@@ -1,4 +1,4 @@
-"""Kernels that read the words of JSON: strings, numbers, instants; nothing else in this file.
+"""Kernels that read the words of JSON: names, strings, numbers; nothing else in this file.
 
 A kernel that has any doubt gives up: positions below 0, NO_NUMBER, False. Hashes are polynomials
 of bytes, so that the hash of `a.b` goes on from that of `a`. Doubles that need more than one exact
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from palio.matching.encode.codes import FLOAT, INT, TIME
+from palio.matching.encode.codes import FLOAT, INT
 from palio.matching.jit import borrowing
 
 BASE = np.uint64(0x9E3779B97F4A7C15)
@@ -23,16 +23,13 @@ NO_SLOT = -(2**62)  # beside positions and free slots: all of them are taken by 
 
 POWERS = np.array([10.0**i for i in range(23)])  # all exact
 SAFE, INT_LIMIT = np.uint64(2**53), np.uint64(2**63)
-NAN_BITS, INFINITY_BITS = np.int64(0x7FF8_0000_0000_0000), np.int64(0x7FF0_0000_0000_0000)
 SIGN_BITS = np.int64(-(2**63))
 DIGITS_MAX = 19  # always fit in 64 bits
 
 PLAIN = np.array([32 <= c < 128 and c not in b'"\\' for c in range(256)])  # within a string
-TIME_TEXT, FLOAT_TEXT, NAN_TEXT, INFINITY_TEXT = (
-    np.frombuffer(text, np.uint8) for text in (b"$time", b"$float", b"NaN", b"Infinity")
+TRUE_TEXT, FALSE_TEXT, NULL_TEXT = (
+    np.frombuffer(text, np.uint8) for text in (b"true", b"false", b"null")
 )
-MONTH_DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
-DAYS_BEFORE = np.array([0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334])
 
 
 @borrowing
@@ -58,6 +55,11 @@ def skip(data: Any, p: int, end: int) -> int:
             break
         p += 1
     return p
+
+
+@borrowing
+def is_word(data: Any, p: int, end: int, word: Any) -> bool:
+    return end - p >= len(word) and same(data, p, word, 0, len(word))
 
 
 # ---- names and strings
@@ -253,7 +255,7 @@ def read_string(data: Any, p: int, end: int, out: Any, at: int, h: Any) -> tuple
     return -1, at, h
 
 
-# ---- numbers and times
+# ---- numbers
 
 
 @borrowing
@@ -319,82 +321,3 @@ def read_number(data: Any, p: int, end: int) -> tuple[int, int, int]:
         value = np.float64(mantissa) * POWERS[exponent]
     bits = np.float64(value).view(np.int64)
     return p, FLOAT, bits | SIGN_BITS if negative else bits
-
-
-@borrowing
-def read_digits(text: Any, p: int, count: int) -> int:
-    """The number of so many digits, or a very negative one."""
-    value: Any = 0
-    for i in range(count):
-        digit = np.int64(text[p + i]) - 48
-        if digit < 0 or digit > 9:
-            return -1_000_000_000
-        value = value * 10 + digit
-    return value
-
-
-@borrowing
-def read_time(text: Any, p: int, end: int) -> tuple[bool, int]:
-    """Microseconds of an instant in UTC as `format_instant` writes it, with or without the Z."""
-    zulu = end - p > 19 and text[end - 1] == 90
-    if zulu:
-        end -= 1
-    length = end - p
-    if not (length == 10 or length == 19 or 21 <= length <= 26):
-        return False, 0
-    year, month = read_digits(text, p, 4), read_digits(text, p + 5, 2)
-    if text[p + 4] != 45 or text[p + 7] != 45 or year < 1 or not 1 <= month <= 12:
-        return False, 0
-    day = read_digits(text, p + 8, 2)
-    leap = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0
-    if not 1 <= day <= MONTH_DAYS[month - 1] + np.int64(leap and month == 2):
-        return False, 0
-    seconds, micros = 0, 0
-    if length > 10:
-        hour, minute = read_digits(text, p + 11, 2), read_digits(text, p + 14, 2)
-        second = read_digits(text, p + 17, 2)
-        if not (
-            (text[p + 10] == 84 or text[p + 10] == 32)
-            and text[p + 13] == 58
-            and text[p + 16] == 58
-            and 0 <= hour <= 23
-            and 0 <= minute <= 59
-            and 0 <= second <= 59
-        ):
-            return False, 0
-        seconds = (hour * 60 + minute) * 60 + second
-    if length > 19:
-        micros = read_digits(text, p + 20, length - 20)
-        if text[p + 19] != 46 or micros < 0:
-            return False, 0
-        for _ in range(26 - length):
-            micros *= 10
-    past = year - 1
-    days = past * 365 + past // 4 - past // 100 + past // 400 - 719_162
-    days += DAYS_BEFORE[month - 1] + day - 1 + np.int64(leap and month > 2)
-    return True, (days * 86_400 + seconds) * 1_000_000 + micros
-
-
-@borrowing
-def read_tagged(tag: int, text: Any, begin: int, end: int) -> tuple[bool, int]:
-    """The raw value of {"$time": text} (tag TIME) or {"$float": text}."""
-    if tag == TIME:
-        return read_time(text, begin, end)
-    length = end - begin
-    if length == 3 and same(text, begin, NAN_TEXT, 0, 3):
-        return True, NAN_BITS
-    if length == 8 and same(text, begin, INFINITY_TEXT, 0, 8):
-        return True, INFINITY_BITS
-    if length == 9 and text[begin] == 45 and same(text, begin + 1, INFINITY_TEXT, 0, 8):
-        return True, INFINITY_BITS | SIGN_BITS
-    return False, 0
-
-
-@borrowing
-def tag_of(path: Any, begin: int, end: int) -> int:
-    """TIME for $time, FLOAT for $float, -1 for another key."""
-    if end - begin == 5 and same(path, begin, TIME_TEXT, 0, 5):
-        return TIME
-    if end - begin == 6 and same(path, begin, FLOAT_TEXT, 0, 6):
-        return FLOAT
-    return -1

@@ -2,7 +2,7 @@
 
 A value is a floor key (the greatest key that is not above it) and its place relative to that key, in
 the domain of its type. Numbers have a second one in FLOAT, so that every comparison of an int with
-a double is exact. Names that the table does not know are left out.
+a double is exact. An array is a position too, that of its JSON text; that of bytes is `{}`. Names that the table does not know are left out.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from palio.matching.encode import codes
 from palio.matching.encode.arrays import EncodedMessages
+from palio.model.arrays import Content, array_text
 from palio.model.ranges import float_key
 from palio.model.values import INT_MAX, INT_MIN, Value, instant_micros
 
@@ -60,7 +61,7 @@ class BatchBuilder:
         self._rows = [0]
         self._texts: dict[bytes, int] = {}
 
-    def add(self, message: Mapping[str, Value]) -> None:
+    def add(self, message: Mapping[str, Content]) -> None:
         names, attributes = self._names, self._attributes
         for name, value in message.items():
             number = names.get(name)
@@ -68,11 +69,15 @@ class BatchBuilder:
                 attributes.append((number, *self._encode(value)))
         self._rows.append(len(attributes))
 
-    def _encode(self, value: Value) -> tuple[int, int, int, int, int, int]:
+    def _encode(self, value: Content) -> tuple[int, int, int, int, int, int]:
         if isinstance(value, str):
             position = self._texts.setdefault(value.encode(), len(self._texts))
             return codes.STRING, 0, 0, 0, 0, position
-        return *encode_value(value), -1
+        if isinstance(value, tuple | bytes):
+            text = array_text(value).encode()
+            return codes.ARRAY, 0, 0, 0, 0, self._texts.setdefault(text, len(self._texts))
+        is_negative_zero = isinstance(value, float) and not value and math.copysign(1.0, value) < 0
+        return *encode_value(value), codes.NEGATIVE_ZERO if is_negative_zero else codes.NO_TEXT
 
     def batch(self) -> EncodedMessages:
         table = np.array(self._attributes, np.int64).reshape(-1, 7)

@@ -12,7 +12,7 @@ from palio.matching.encode.names import NameIndex
 
 def encode_rows(names: NameIndex, rows: Any, layout: str, column: str) -> EncodedMessages:
     """Arrow rows for the kernels: wide, or one column of JSON, maps or attribute lists."""
-    if layout == "wide":
+    if layout in ("wide", "computed"):
         return encode_wide(names.names, rows)
     values = rows.column(column)
     if layout == "json":

@@ -1,7 +1,7 @@
 """One message as words: heads and values, doubles and strings, for the kernel of single messages.
 
 A mapping of plain values becomes no `Message`: values are checked as they are packed, with the
-errors that `Message` gives. `pivot/single_kernels.py` draws the words.
+errors that `Message` gives; arrays of names that the table does not know are passed over unread. `pivot/single_kernels.py` draws the words.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from functools import lru_cache
 from typing import Any
 
 from palio.matching.encode import codes
-from palio.model.values import INT_MAX, INT_MIN, as_name, as_value, instant_micros
+from palio.model.arrays import array_text, as_content, is_array, unwrapped
+from palio.model.message import contents
+from palio.model.values import INT_MAX, INT_MIN, PLAIN, as_name, as_value, instant_micros
 
 _PLAIN = frozenset((str, int, float))
 
@@ -38,10 +40,17 @@ def flattened(
         kind = type(value)
         if head is None:
             as_name(name)
-            as_value(name, value)
+            if kind in PLAIN:
+                as_value(name, value)
+            elif not is_array(value):
+                if isinstance(unwrapped(value), Mapping):
+                    return flattened(heads, contents(message, heads))
+                as_content(name, value)
             continue
         if kind not in _PLAIN:
-            value = as_value(name, value)
+            if kind not in PLAIN and isinstance(unwrapped(value), Mapping):
+                return flattened(heads, contents(message, heads))
+            value = as_content(name, value)
             kind = type(value)
         if kind is str:
             try:
@@ -58,6 +67,10 @@ def flattened(
             flat += (head | codes.TIME, instant_micros(value))
         elif kind is bool:
             flat += (head | codes.BOOL, value)
+        elif kind is tuple or kind is bytes:
+            text = array_text(value).encode()
+            texts.append(text)
+            flat += (head | codes.ARRAY, len(text))
         else:
             if not INT_MIN <= value <= INT_MAX:
                 as_value(name, value)  # says so

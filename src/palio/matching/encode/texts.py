@@ -12,7 +12,7 @@ import numpy as np
 
 from palio.matching.encode import text_kernels
 from palio.matching.encode.arrays import EncodedMessages, Strings, Texts
-from palio.matching.encode.codes import UNPLACED
+from palio.matching.encode.codes import STRING, UNPLACED
 from palio.matching.encode.columns import Ints
 
 
@@ -67,7 +67,7 @@ def resolve_operands(strings: Strings) -> Texts:
 def resolve_texts(strings: Strings, batch: EncodedMessages) -> tuple[EncodedMessages, Texts]:
     """Look all strings of a batch up; the batch gets their floor keys."""
     texts = _resolved(strings, batch.text_blob, batch.text_begin)
-    own = np.flatnonzero(batch.text >= 0)
+    own = np.flatnonzero(batch.type == STRING)
     floor, place = batch.floor.copy(), batch.place.copy()
     floor[own], place[own] = texts.floor[batch.text[own]], texts.place[batch.text[own]]
     return batch._replace(floor=floor, place=place), texts

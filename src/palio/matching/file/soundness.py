@@ -34,6 +34,10 @@ _TYPES = {
     **dict.fromkeys(("pivots.keys", "pivots.set_at", "pivots.set_split"), "<i8"),
     "pivots.set_keys": "<i8",
     "strings.hash": "<u8",
+    **dict.fromkeys(("hidden.op", "hidden.domain", "hidden.residual"), "|u1"),
+    **dict.fromkeys(("hidden.key", "hidden.set_at", "hidden.set_split", "hidden.set_keys"), "<i8"),
+    **dict.fromkeys(("hidden_names.offsets", "hidden_strings.offsets"), "<i8"),
+    **dict.fromkeys(("hidden_names.blob", "hidden_strings.blob"), "|u1"),
 }
 _COLUMNS = {"pivots.entries": 5, "pivots.rest": 3}
 
@@ -54,6 +58,13 @@ ARRAYS: tuple[str, ...] = (
     *(f"strings.{field}" for field in Strings._fields),
     *("names.offsets", "names.blob", "interfaces.offsets", "interfaces.blob"),
 )
+HIDDEN: tuple[str, ...] = (
+    *(f"hidden.{field}" for field in ("filter", "name", "op", "domain", "key", "owner")),
+    *(f"hidden.{field}" for field in ("residual", "set_at", "set_split", "set_keys")),
+    *("hidden_names.offsets", "hidden_names.blob"),
+    *("hidden_strings.offsets", "hidden_strings.blob"),
+)
+"""Of a table that has filters with residuals."""
 
 
 def layout_of(name: str) -> tuple[str, tuple[int, ...]]:
@@ -70,6 +81,46 @@ def first_unsound(arrays: dict[str, Ints], names: int, interfaces: int) -> str |
         if not sound:
             return array
     return None
+
+
+def first_unsound_hidden(
+    arrays: dict[str, Ints], names: int, strings: int, interfaces: int
+) -> str | None:
+    """The first array of the filters with residuals whose numbers make none, or None."""
+    for field, sound in _hidden_checks(arrays, names, strings, interfaces):
+        if not sound:
+            return f"hidden.{field}"
+    return None
+
+
+def _hidden_checks(
+    arrays: dict[str, Ints], names: int, strings: int, interfaces: int
+) -> Iterator[tuple[str, bool]]:
+    filter, name, op, domain, key = (
+        arrays[f"hidden.{field}"] for field in ("filter", "name", "op", "domain", "key")
+    )
+    owner, residual = arrays["hidden.owner"], arrays["hidden.residual"]
+    at, split, keys = (arrays[f"hidden.set_{field}"] for field in ("at", "split", "keys"))
+    yield "owner", _within(owner, interfaces)
+    for field, array in (("name", name), ("op", op), ("domain", domain), ("key", key)):
+        yield field, len(array) == len(filter)
+    yield "residual", len(residual) == len(filter) and _within(residual, 2)
+    yield "filter", len(np.unique(filter)) == len(owner) and _within(filter, len(owner))
+    yield "filter", bool((filter[1:] >= filter[:-1]).all())
+    yield "residual", len(np.unique(filter[residual == 1])) == len(owner)
+    yield "name", _within(name, names)
+    yield "set_at", is_offsets(at, len(keys)) and len(split) == len(at) - 1
+    yield "set_split", bool(((at[:-1] <= split) & (split <= at[1:])).all())
+    low, high = _bounds(_INLINE, tuple(_DOMAINS), strings, len(split))
+    way = op.astype(np.int64) << 3 | domain
+    yield "op", _within(op, 16) and _within(domain, 8)
+    yield "key", bool(((low[way] <= key) & (key <= high[way])).all())
+    for number in np.unique(key[op == codes.IN]).tolist():
+        own = domain[(op == codes.IN) & (key == number)]
+        members = keys[at[number] : at[number + 1]]
+        is_text = own == codes.STRING
+        yield "set_keys", len(np.unique(is_text)) == 1
+        yield "set_keys", not is_text.any() or _within(members, strings)
 
 
 def _checks(

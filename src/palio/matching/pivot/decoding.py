@@ -68,6 +68,48 @@ def pivot_columns(table: PivotTable, interfaces: Any) -> ConstraintColumns:
     )
 
 
+def constrained_names(table: PivotTable) -> frozenset[str]:
+    """The names that some constraint of the table asks for; it may know others."""
+    pivots = table.pivots
+    is_asked = np.zeros(len(table.names), bool)
+    is_asked[: len(pivots.directory_at) - 1] = np.diff(pivots.directory_at) > 0
+    is_asked[pivots.entries[:, 2] >> codes.NAME_SHIFT] = True
+    is_asked[pivots.rest[:, 0] >> codes.NAME_SHIFT] = True
+    is_asked[pivots.missing_name] = True
+    return frozenset(table.names[number] for number in np.flatnonzero(is_asked).tolist())
+
+
+def compared_types(table: PivotTable) -> dict[str, frozenset[str]]:
+    """For each name that constraints compare with literals: the types of these, `number` for both. What is
+    filed under no name (`always`) comes before all directories of names."""
+    pivots = table.pivots
+    names = np.repeat(np.arange(len(pivots.directory_at) - 1), np.diff(pivots.directory_at))
+    filed = (pivots.kind.astype(np.int64) << codes.OP_SHIFT) | (
+        pivots.domain.astype(np.int64) << codes.DOMAIN_SHIFT
+    )
+    heads = np.concatenate(
+        [
+            (names << codes.NAME_SHIFT) | filed[int(pivots.directory_at[0]) :],
+            np.unique(pivots.entries[:, 2]) & ~1,
+            np.unique(pivots.rest[:, 0]) & ~1,
+        ]
+    )
+    found: dict[str, set[str]] = {}
+    for name, op, domain in zip(*map(np.ndarray.tolist, _head(np.unique(heads))), strict=True):
+        if op not in (codes.ANY, codes.ABSENT) and domain in _TYPE_WORDS:
+            found.setdefault(table.names[name], set()).add(_TYPE_WORDS[domain])
+    return {name: frozenset(types) for name, types in found.items()}
+
+
+_TYPE_WORDS = {
+    codes.BOOL: "bool",
+    codes.INT: "number",
+    codes.FLOAT: "number",
+    codes.TIME: "time",
+    codes.STRING: "string",
+}
+
+
 def _texts(strings: Strings) -> list[bytes]:
     begin, blob = strings.begin, strings.blob.tobytes()
     found: list[bytes] = []

@@ -22,12 +22,13 @@ from palio.matching.encode.names import NameIndex
 from palio.matching.encode.rows import encode_rows
 from palio.matching.encode.strings import build_strings
 from palio.matching.encode.texts import unresolved, with_room
+from palio.matching.expressions import ExpressionUse, OnFailure, TableExpressions
 from palio.matching.gathering import Gathering, buffer
 from palio.matching.limits import excluded_bits
 from palio.matching.pivot import forward_kernels
 from palio.matching.pivot.arrays import CoveredRows, PivotScratch, PivotTable
 from palio.matching.pivot.building import build_pivots
-from palio.matching.pivot.decoding import pivot_columns
+from palio.matching.pivot.decoding import compared_types, pivot_columns
 from palio.matching.pivot.hot_keys import build_hot_keys, no_hot_keys
 from palio.matching.pivot.likelihood import Constraints
 from palio.matching.pivot.masks import build_masks, cover_rows, without_singles
@@ -36,8 +37,8 @@ from palio.matching.pivot.predicates import pivot_predicates
 from palio.matching.pivot.sample import Sample, take_sample
 from palio.matching.pivot.single import SingleMessages
 from palio.matching.statistics import Reduction, Stats
+from palio.model.arrays import Content
 from palio.model.predicate import Predicate
-from palio.model.values import Value
 
 _RANGES = 1 << 12  # candidates of a row, at first
 _CHUNK = 1 << 12  # rows that are covered together
@@ -48,9 +49,12 @@ _NOTHING = np.empty((1, 0), np.uint64), np.zeros(1, np.uint8)
 class PivotEngine:
     """The default engine; see the head of the module. Several threads may match at once."""
 
+    hidden = None  # filters with residuals: where there are any, another engine has them
+
     def __init__(self, table: PivotTable, sample: Sample | None = None) -> None:
         self.table = table
         self.sample = sample  # that chose the pivots, if there was one
+        self.use = ExpressionUse()  # of later versions, which may have expressions
         self._masks = build_masks(table.pivots, table.interfaces)
         self.walked = without_singles(table.pivots) if self._masks else table.pivots
         self.hot_keys = (
@@ -79,6 +83,19 @@ class PivotEngine:
     def nbytes(self) -> int:
         return sum(array.nbytes for array in (*self.table.pivots, *self.table.strings))
 
+    def expressions(self) -> TableExpressions:
+        """None: another engine is around it where there are any."""
+        return TableExpressions(
+            names=frozenset(self.table.names),
+            plain=frozenset(self.table.names),
+            compared=self.compared,
+        )
+
+    @cached_property
+    def compared(self) -> dict[str, frozenset[str]]:
+        """The types of the literals that names are compared with."""
+        return compared_types(self.table)
+
     def predicates(self, interfaces: Iterable[int]) -> Iterator[Predicate]:
         return pivot_predicates(self.table, interfaces)
 
@@ -94,28 +111,44 @@ class PivotEngine:
             matches = len(self.match_batch(known.batch, ordered=False)[1]) / known.messages
         return measure(self.table, self.walked, self.hot_keys, known, matches, reduction)
 
-    def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
+    def match(self, messages: Sequence[Mapping[str, Content]]) -> tuple[Ints, Ints]:
         return self.match_batch(self.encode(messages))
 
-    def encode(self, messages: Sequence[Mapping[str, Value]]) -> EncodedMessages:
+    def encode(self, messages: Sequence[Mapping[str, Content]]) -> EncodedMessages:
         """Messages as this table's kernels know them."""
         return encode_messages(self._positions, messages)
 
     def match_rows(
-        self, rows: Any, layout: str, column: str, among: Ints | None = None
+        self,
+        rows: Any,
+        layout: str,
+        column: str,
+        among: Ints | None = None,
+        on_failure: OnFailure | None = None,
     ) -> tuple[Ints, Ints]:
         """The interfaces of Arrow rows; `layout` says where the attributes are."""
-        return self.match_batch(encode_rows(self._name_index, rows, layout, column), among=among)
+        return self.match_batch(self.encoded_rows(rows, layout, column), among=among)
+
+    def encoded_rows(self, rows: Any, layout: str, column: str) -> EncodedMessages:
+        """Arrow rows as this table's kernels know them."""
+        return encode_rows(self._name_index, rows, layout, column)
 
     @cached_property
     def _name_index(self) -> NameIndex:
         return NameIndex.of(self._positions)
 
-    def match_one(self, message: Mapping[str, object], among: Ints | None = None) -> Ints:
+    def match_one(
+        self,
+        message: Mapping[str, object],
+        among: Ints | None = None,
+        on_failure: OnFailure | None = None,
+    ) -> Ints:
         """The interfaces of one message."""
         return self._single.match(message, among)
 
-    def match_text(self, text: Any, among: Ints | None = None) -> Ints:
+    def match_text(
+        self, text: Any, among: Ints | None = None, on_failure: OnFailure | None = None
+    ) -> Ints:
         """The interfaces of one message in JSON."""
         return self._single.match_text(text, among)
 

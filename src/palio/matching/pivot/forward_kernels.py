@@ -28,6 +28,7 @@ from palio.matching.encode.codes import (
     NUMBER,
     OP_SHIFT,
     PREFIX,
+    STRING,
 )
 from palio.matching.encode.constraint_kernels import (
     can_compare,
@@ -117,7 +118,7 @@ def collect(
         )
     for j in range(batch.row_at[row], batch.row_at[row + 1]):
         name, type, t = names[j], types[j], text[j]
-        if t >= 0:
+        if type == STRING:
             if text_at[4 * t] < 0:
                 settle(strings, texts, batch.text_blob, text_begin[t], text_begin[t + 1], t)
             floors[j], places[j] = texts.floor[t], texts.place[t]

@@ -21,6 +21,7 @@ from palio.matching.encode.codes import (
     LT,
     NUMBER,
     PREFIX,
+    STRING,
     UNPLACED,
 )
 from palio.matching.encode.constraint_kernels import can_compare, span, upper_bound
@@ -121,7 +122,7 @@ def cover(
         if is_done[row]:
             continue
         name, type, t = names[j], types[j], text[j]
-        if t >= 0:
+        if type == STRING:
             if texts.place[t] == UNPLACED:
                 put_in_place(strings, texts, batch.text_blob, text_begin[t], text_begin[t + 1], t)
             floors[j], places[j] = texts.floor[t], texts.place[t]

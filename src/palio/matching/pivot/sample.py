@@ -102,7 +102,7 @@ def take_sample(rows: Any, names: list[str], strings: Strings) -> Sample:
 
 def _pieces(batch: EncodedMessages, texts: Texts) -> Ints:
     """What each string attribute begins with, ends with and contains, as codes."""
-    where = np.flatnonzero(batch.text >= 0)
+    where = np.flatnonzero(batch.type == codes.STRING)
     run = 4 * batch.text[where].astype(np.int64)
     found = []
     for kind in range(3):

@@ -4,7 +4,8 @@ A message comes as 64-bit words, written by `encode/single_message.py`:
 
     words   [head value] [head value] ...  doubles ...  the bytes of all strings, one after the other
     head    name << 3 | type
-    value   an int, 0 or 1, microseconds; the position of a double; the length of a string
+    value   an int, 0 or 1, microseconds; the position of a double; the length of a string or of the
+            JSON text of an array
 
 The table comes as the places of its arrays: two words each, address and length. To unbox some
 thirty arrays takes numba longer than to match a message. For the same reason a call that leaves
@@ -23,7 +24,7 @@ from numba.np.numpy_support import carray
 from palio.matching.bits import pointer, population, read_only
 from palio.matching.encode.arrays import EncodedMessages, Strings, Texts
 from palio.matching.encode.attribute_kernels import settle
-from palio.matching.encode.codes import FLOAT, STRING, TYPE_BITS
+from palio.matching.encode.codes import ARRAY, FLOAT, STRING, TYPE_BITS
 from palio.matching.encode.text_kernels import BASE, ONE, hits_max
 from palio.matching.jit import allocating
 from palio.matching.pivot.arrays import CoveredRows, HotKeys, Pivots, PivotScratch
@@ -109,13 +110,14 @@ def forward_one(
         head, value = words[2 * j], words[2 * j + 1]
         type = head & ((1 << TYPE_BITS) - 1)
         batch.name[j], batch.type[j] = head >> TYPE_BITS, type
-        if type == STRING:
+        if type == STRING or type == ARRAY:
             batch.text[j] = found
             batch.text_begin[found + 1] = batch.text_begin[found] + value
             found += 1
         batch.floor[j] = words[2 * count + value] if type == FLOAT else value
     settle(
-        0, count, batch.type, batch.floor, batch.place, batch.float_floor, batch.float_place
+        0, count, batch.type, batch.floor, batch.place, batch.float_floor, batch.float_place,
+        batch.text,
     )
     texts = unresolved(strings, batch.text_begin)
     none = np.empty(0, np.int32)

@@ -6,7 +6,6 @@ table by a kernel once searches have become many.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,26 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from palio.matching.encode.columns import Ints
+from palio.matching.encode.plain_arrays import int64_array as int64_array
+from palio.matching.encode.plain_arrays import string_array as string_array
 
 _FEW = 4096  # names that a dict holds at no cost; more are filed by a kernel
 _SCANS = 8  # how often names are searched from end to end before filing them is worth it
-
-
-def string_array(texts: Sequence[str]) -> Any:
-    """An Arrow array of strings, without pa.array, which imports pandas where it is installed."""
-    parts = [text.encode() for text in texts]
-    offsets = np.zeros(len(parts) + 1, np.int64)
-    np.cumsum([len(part) for part in parts], out=offsets[1:])
-    blob = pa.py_buffer(b"".join(parts))
-    if offsets[-1] < 2**31:
-        return pa.StringArray.from_buffers(len(parts), pa.py_buffer(offsets.astype(np.int32)), blob)
-    return pa.LargeStringArray.from_buffers(len(parts), pa.py_buffer(offsets), blob)
-
-
-def int64_array(numbers: Ints) -> Any:
-    """An Arrow array of these numbers, without pa.array."""
-    flat = np.ascontiguousarray(numbers, np.int64)
-    return pa.Int64Array.from_buffers(pa.int64(), len(flat), [None, pa.py_buffer(flat)])
 
 
 class InterfaceNames:

@@ -15,22 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from palio.matching.answers import whole
+from palio.matching.computed.compiling import CompiledEngine, compiled, is_compiled
 from palio.matching.encode.columns import ConstraintColumns, Ints, from_predicates
+from palio.matching.encode.merging import joined
 from palio.matching.engine import Engine
-from palio.matching.pivot.engine import PivotEngine
+from palio.matching.expressions import ExpressionUse, OnFailure, TableExpressions, together
+from palio.matching.pairs import as_lists, pairs_of, rows_of, united
 from palio.matching.statistics import Reduction, Stats
 from palio.matching.versions.interface_names import InterfaceNames, int64_array
-from palio.matching.versions.merging import joined
 from palio.matching.versions.roster import Roster, VersionLine
+from palio.model.arrays import Content
 from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
-from palio.model.values import Value
 
 RECENT_MAX = 64  # predicates that are evaluated one by one
 RECENT_FILTERS_MAX = 512  # of them: compiling more at once would hold up whoever updates
@@ -44,7 +46,7 @@ Entry: TypeAlias = tuple[int, Predicate]
 class Level:
     """Compiled additions; `newest` is the update that the last of them came with."""
 
-    engine: PivotEngine
+    engine: CompiledEngine
     positions: Ints  # of its interfaces, ascending
     size: int  # filters
     newest: int
@@ -61,11 +63,13 @@ class Level:
         return None if among is None else np.flatnonzero(np.isin(self.positions, among))
 
 
-def _compiled(columns: ConstraintColumns, positions: Ints, newest: int) -> Level:
-    return Level(PivotEngine.compile(columns), positions, columns.filters, newest)
+def _compiled(
+    columns: ConstraintColumns, positions: Ints, newest: int, use: ExpressionUse
+) -> Level:
+    return Level(compiled(columns, use=use), positions, columns.filters, newest)
 
 
-def sealed(roster: Roster, recent: Sequence[Entry]) -> tuple[Level, ...]:
+def sealed(roster: Roster, recent: Sequence[Entry], use: ExpressionUse) -> tuple[Level, ...]:
     """A level of what is recent and not removed since; none when nothing is left."""
     live = roster.is_live(np.array([position for position, _ in recent], np.int64))
     kept = [entry for entry, is_live in zip(recent, live.tolist(), strict=True) if is_live]
@@ -74,7 +78,7 @@ def sealed(roster: Roster, recent: Sequence[Entry]) -> tuple[Level, ...]:
     kept.sort(key=lambda entry: entry[0])
     columns = from_predicates((str(position), predicate) for position, predicate in kept)
     positions = np.unique(np.array([position for position, _ in kept], np.int32))
-    return (_compiled(columns, positions, roster.sequence),)
+    return (_compiled(columns, positions, roster.sequence, use),)
 
 
 def merged(roster: Roster, levels: Sequence[Level]) -> tuple[Level, ...]:
@@ -85,7 +89,8 @@ def merged(roster: Roster, levels: Sequence[Level]) -> tuple[Level, ...]:
         return ()
     parts = [(level.columns(), level.positions) for level in levels]
     columns = joined(parts, positions, positions)
-    return (_compiled(columns, positions, max(level.newest for level in levels)),)
+    newest = max(level.newest for level in levels)
+    return (_compiled(columns, positions, newest, levels[0].engine.use),)
 
 
 def due(levels: Iterable[Level], after: int = 0) -> tuple[Level, ...]:
@@ -110,12 +115,14 @@ class UpdatedEngine:
         roster: Roster,
         levels: tuple[Level, ...] = (),
         recent: tuple[Entry, ...] = (),
+        use: ExpressionUse | None = None,
     ) -> None:
         self.base = base
         self.roster = roster
         self.levels = levels
         self.recent = recent
         self._asked = 0
+        self.use = use or (base.use if is_compiled(base) else ExpressionUse())
 
     # ---- versions
 
@@ -123,7 +130,7 @@ class UpdatedEngine:
         """The next version: interfaces removed, then predicates added."""
         roster, positions = self.roster.changed(remove, add)
         recent = (*self.recent, *zip(positions, add.values(), strict=True))
-        made = UpdatedEngine(self.base, roster, self.levels, recent)
+        made = UpdatedEngine(self.base, roster, self.levels, recent, self.use)
         filters = sum([len(predicate) for _, predicate in recent])
         is_much = len(recent) >= RECENT_MAX or filters >= RECENT_FILTERS_MAX
         return made.settled() if is_much else made
@@ -133,13 +140,13 @@ class UpdatedEngine:
         if not self.recent:
             return self
         levels = (*self.levels, *self._fresh)
-        return UpdatedEngine(self.base, self.roster, levels)
+        return UpdatedEngine(self.base, self.roster, levels, use=self.use)
 
     def replaced(self, old: Sequence[Level], new: tuple[Level, ...]) -> UpdatedEngine:
         """The same version with some levels instead of others."""
         known = set(map(id, old))
         levels = tuple(level for level in self.levels if id(level) not in known)
-        return UpdatedEngine(self.base, self.roster, (*levels, *new), self.recent)
+        return UpdatedEngine(self.base, self.roster, (*levels, *new), self.recent, self.use)
 
     def tidied(self) -> UpdatedEngine:
         """The same version with no more levels of a size than there should be."""
@@ -148,11 +155,11 @@ class UpdatedEngine:
             made = made.replaced(old, merged(made.roster, old))
         return made
 
-    def compacted(self) -> tuple[PivotEngine, Roster]:
+    def compacted(self) -> tuple[CompiledEngine, Roster]:
         """The same interfaces in one engine, in the same order."""
         positions = int64_array(self.roster.positions)
         names = InterfaceNames(whole(self.roster.array.take(positions)))
-        return PivotEngine.compile(self.columns(names.array)), Roster.of(names)
+        return compiled(self.columns(names.array), use=self.use), Roster.of(names)
 
     @property
     def additions(self) -> int:
@@ -164,7 +171,7 @@ class UpdatedEngine:
     @cached_property
     def _fresh(self) -> tuple[Level, ...]:
         """What is recent, compiled."""
-        return sealed(self.roster, self.recent)
+        return sealed(self.roster, self.recent, self.use)
 
     def _above(self) -> Iterator[Level]:
         """All levels, with what is recent compiled."""
@@ -172,16 +179,27 @@ class UpdatedEngine:
         if self.recent:
             yield from self._fresh
 
-    def match_one(self, message: Mapping[str, Value], among: Ints | None = None) -> Ints:
+    def match_one(
+        self,
+        message: Mapping[str, Content],
+        among: Ints | None = None,
+        on_failure: OnFailure | None = None,
+    ) -> Ints:
         return self._matched_one(
-            lambda engine, own: engine.match_one(message, own), lambda: as_message(message), among
+            lambda engine, own: engine.match_one(message, own, on_failure),
+            lambda: as_message(message),
+            among,
+            on_failure,
         )
 
-    def match_text(self, text: Any, among: Ints | None = None) -> Ints:
+    def match_text(
+        self, text: Any, among: Ints | None = None, on_failure: OnFailure | None = None
+    ) -> Ints:
         return self._matched_one(
-            lambda engine, own: engine.match_text(text, own),
+            lambda engine, own: engine.match_text(text, own, on_failure),
             lambda: Message.from_json(bytes(text)),
             among,
+            on_failure,
         )
 
     def _matched_one(
@@ -189,6 +207,7 @@ class UpdatedEngine:
         ask: Callable[[Engine, Ints | None], Ints],
         read: Callable[[], Message],
         among: Ints | None,
+        on_failure: OnFailure | None,
     ) -> Ints:
         """All answers for one message as one; `read` gives it where predicates are evaluated."""
         found = ask(self.base, self._in_base(among))
@@ -198,8 +217,10 @@ class UpdatedEngine:
         levels = self.levels if evaluating else self._above()
         extra = [level.positions[ask(level.engine, level.own(among))] for level in levels]
         if evaluating:
-            known = read()
-            hits = [position for position, p in self.recent if p.matches(known)]
+            known, failed = read(), partial(self._failed, on_failure)
+            hits = [
+                position for position, p in self.recent if any(f.matches(known, failed) for f in p)
+            ]
             recent = np.array(hits, np.int32)
             extra.append(recent if among is None else recent[np.isin(recent, among)])
         more = np.unique(np.concatenate(extra)) if extra else np.empty(0, np.int32)
@@ -210,14 +231,24 @@ class UpdatedEngine:
             return np.concatenate([found, more])
         return np.union1d(found, more)
 
-    def match(self, messages: Sequence[Mapping[str, Value]]) -> tuple[Ints, Ints]:
+    def _failed(self, on_failure: OnFailure | None, name: str, reason: str) -> None:
+        self.use.failures.add(name, 1)
+        if on_failure is not None:
+            on_failure(name, [0], reason)
+
+    def match(self, messages: Sequence[Mapping[str, Content]]) -> tuple[Ints, Ints]:
         return self._matched(lambda engine, _: engine.match(messages), None)
 
     def match_rows(
-        self, rows: Any, layout: str, column: str, among: Ints | None = None
+        self,
+        rows: Any,
+        layout: str,
+        column: str,
+        among: Ints | None = None,
+        on_failure: OnFailure | None = None,
     ) -> tuple[Ints, Ints]:
         return self._matched(
-            lambda engine, own: engine.match_rows(rows, layout, column, own), among
+            lambda engine, own: engine.match_rows(rows, layout, column, own, on_failure), among
         )
 
     def _in_base(self, among: Ints | None) -> Ints | None:
@@ -229,24 +260,21 @@ class UpdatedEngine:
     ) -> tuple[Ints, Ints]:
         """All answers as one: sorted within each message, nothing twice, nothing gone."""
         offsets, found = ask(self.base, self._in_base(among))
-        count = len(offsets) - 1
-        pairs = self._pairs(offsets, found)
         extra = [np.empty(0, np.int64)]
         for level in self._above():
             at, hits = ask(level.engine, level.own(among))
             extra.append(self._pairs(at, level.positions[hits]))
-        more = np.unique(np.concatenate(extra))
-        at = np.searchsorted(pairs, more)
-        is_new = np.append(pairs, -1)[at] != more
-        pairs = np.insert(pairs, at[is_new], more[is_new])
-        ends = np.searchsorted(pairs, np.arange(1, count + 1) << 32)
-        return np.concatenate([[0], ends]), (pairs & 0xFFFFFFFF).astype(np.int32)
+        pairs = united(self._pairs(offsets, found), np.concatenate(extra))
+        return as_lists(pairs, len(offsets) - 1)
 
     def _pairs(self, offsets: Ints, found: Ints) -> Ints:
-        """Message and live position as one number, ascending where the answer is."""
-        rows = np.repeat(np.arange(len(offsets) - 1, dtype=np.int64) << 32, np.diff(offsets))
+        """Message and live position, ascending where the answer is."""
         live = self.roster.is_live(found)
-        return np.asarray(rows[live] | found[live])
+        return pairs_of(rows_of(offsets)[live], found[live])
+
+    def expressions(self) -> TableExpressions:
+        engines = [self.base, *(level.engine for level in self._above())]
+        return together([engine.expressions() for engine in engines], self.use)
 
     def stats(self, sample: Any, reduction: Reduction | None) -> Stats:
         """Those of the compacted table: only there it is known what covers what."""
@@ -321,7 +349,7 @@ class Rebasing:
         count = len(line.base) + len(line.fresh)
         gone = roster.removed - old.removed
         made = Roster(line, line.sequence, count, line.gone, gone)
-        return UpdatedEngine(self._base, made, levels, recent)
+        return UpdatedEngine(self._base, made, levels, recent, current.use)
 
     def _moved(self, positions: Ints) -> Ints:
         """Positions of the old line in the new one."""

@@ -15,10 +15,11 @@ from decimal import Decimal
 from palio.errors import InvalidValue
 from palio.model.expressions.decimals import Exact
 from palio.model.expressions.errors import ExpressionError
-from palio.model.expressions.number_functions import Computed
+from palio.model.expressions.number_functions import Computed, Plain
 from palio.model.expressions.time_functions import to_date
 from palio.model.literals import read_double
-from palio.model.values import instant_from_micros, instant_micros, parse_instant
+from palio.model.time_zones import parse_instant_in
+from palio.model.values import instant_from_micros, instant_micros, shortened
 
 _INTEGER = re.compile(r"[\s\x00-\x1f]*([+-]?[0-9]+)[\s\x00-\x1f]*", re.ASCII)
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
@@ -26,11 +27,11 @@ _FALSE = frozenset({"f", "false", "n", "no", "0"})
 _SECOND = 1_000_000
 
 
-def _no(value: Computed, wanted: str) -> ExpressionError:
-    return ExpressionError(f"{value!r} cannot be cast to {wanted}")
+def _no(value: Plain, wanted: str) -> ExpressionError:
+    return ExpressionError(f"{shortened(value)} cannot be cast to {wanted}")
 
 
-def to_string(value: Computed) -> str:
+def to_string(value: Plain) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -42,10 +43,10 @@ def to_string(value: Computed) -> str:
     if isinstance(value, datetime):
         shown = value.strftime("%Y-%m-%d %H:%M:%S").rjust(19, "0")
         return f"{shown}.{value.microsecond:06d}".rstrip("0") if value.microsecond else shown
-    return _java_double(value)
+    return java_double(value)
 
 
-def _java_double(value: float) -> str:
+def java_double(value: float) -> str:
     """As Java prints a double: 1.0E10, 1.0E-5, 123.0."""
     if value != value:
         return "NaN"
@@ -59,7 +60,7 @@ def _java_double(value: float) -> str:
     return f"{'-' * sign}{digits[0]}.{rest}E{power}"
 
 
-def to_integer(value: Computed, bits: int = 64) -> int:
+def to_integer(value: Plain, bits: int = 64) -> int:
     limit = 1 << (bits - 1)
     if isinstance(value, str):
         found = _INTEGER.fullmatch(value)
@@ -79,7 +80,7 @@ def to_integer(value: Computed, bits: int = 64) -> int:
     return whole
 
 
-def to_double(value: Computed) -> float:
+def to_double(value: Plain) -> float:
     if isinstance(value, str):
         try:
             return read_double(value)
@@ -90,7 +91,7 @@ def to_double(value: Computed) -> float:
     return float(value)
 
 
-def to_float(value: Computed) -> float:
+def to_float(value: Plain) -> float:
     """A double that has been through 32 bits."""
     wide = to_double(value)
     try:
@@ -100,7 +101,7 @@ def to_float(value: Computed) -> float:
     return float(narrow)
 
 
-def to_boolean(value: Computed) -> bool:
+def to_boolean(value: Plain) -> bool:
     if isinstance(value, str):
         word = value.strip().lower()
         if word in _TRUE or word in _FALSE:
@@ -111,12 +112,12 @@ def to_boolean(value: Computed) -> bool:
     return float(value) != 0
 
 
-def to_time(value: Computed) -> datetime:
+def to_time(value: Plain) -> datetime:
     if isinstance(value, datetime):
         return value
     try:
         if isinstance(value, str):
-            return parse_instant(value)
+            return parse_instant_in(value, None)
         if isinstance(value, bool):
             raise _no(value, "a time")
         if isinstance(value, Exact):
@@ -128,13 +129,22 @@ def to_time(value: Computed) -> datetime:
         raise _no(value, "a time") from None
 
 
-def cast_to_date(value: Computed) -> datetime:
+def cast_to_date(value: Plain) -> datetime:
     if isinstance(value, str | datetime):
         return to_date(to_time(value))
     raise _no(value, "a date")
 
 
-CASTS: dict[str, Callable[[Computed], Computed]] = {
+def _of_plain(convert: Callable[[Plain], Plain]) -> Callable[[Computed], Plain]:
+    def cast(value: Computed) -> Plain:
+        if isinstance(value, tuple | dict | bytes):
+            raise ExpressionError("an array or an object cannot be cast")
+        return convert(value)
+
+    return cast
+
+
+_CONVERSIONS: dict[str, Callable[[Plain], Plain]] = {
     "STRING": to_string,
     "BIGINT": to_integer,
     "INT": lambda value: to_integer(value, 32),
@@ -146,3 +156,5 @@ CASTS: dict[str, Callable[[Computed], Computed]] = {
     "TIMESTAMP": to_time,
     "DATE": cast_to_date,
 }
+
+CASTS = {name: _of_plain(convert) for name, convert in _CONVERSIONS.items()}

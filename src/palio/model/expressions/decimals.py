@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from palio.model.expressions.errors import ExpressionError
+from palio.model.values import INT_MAX, INT_MIN
 
 DIGITS_MAX = 38
 _SCALE_LEAST = 6
 _LONG_DIGITS = 20
 """Of an integer attribute; a literal has as many as it is written with."""
+_DOUBLES_MAX = 1 << 53
+"""Integers up to it are doubles."""
+_TEXT_MAX = 1_000
+"""Characters of a literal, zeros among them."""
 _EXACT = Context(prec=120)
 
 
@@ -31,10 +36,24 @@ class Exact:
     @classmethod
     def of_text(cls, text: str) -> Exact:
         """A literal: it has the digits that are written."""
+        if len(text) > _TEXT_MAX:
+            raise ExpressionError(f"a decimal has at most {DIGITS_MAX} digits")
         value = Decimal(text)
         scale = max(0, -int(value.as_tuple().exponent))
         digits = len(str(abs(int(value.scaleb(scale, _EXACT)))).lstrip("0"))
         return cls._typed(value, max(digits, scale, 1), scale)
+
+    @classmethod
+    def of_decimal(cls, value: Decimal) -> Exact | None:
+        """A decimal of a message, with the digits that it has; None where these are too many."""
+        _, digits, exponent = value.as_tuple()
+        if not isinstance(exponent, int) or not -DIGITS_MAX <= exponent <= DIGITS_MAX:
+            return None
+        scale = max(0, -exponent)
+        precision = max(len(digits) + max(0, exponent), scale, 1)
+        if precision > DIGITS_MAX:
+            return None
+        return cls(value.quantize(Decimal(1).scaleb(-scale), context=_EXACT), precision, scale)
 
     @classmethod
     def of_int(cls, value: int, *, is_literal: bool = False) -> Exact:
@@ -53,7 +72,7 @@ class Exact:
             raise ExpressionError(f"{value} has more than {DIGITS_MAX} digits") from None
         if len(rounded.as_tuple().digits) > precision and rounded:
             raise ExpressionError(f"{value} has more than {precision} digits")
-        return cls(rounded, precision, scale)
+        return cls(rounded or rounded.copy_abs(), precision, scale)  # there is no -0
 
     def add(self, other: Exact) -> Exact:
         return self._typed(_EXACT.add(self.value, other.value), *self._sum_type(other))
@@ -81,4 +100,12 @@ class Exact:
         return whole + scale + 1, scale
 
     def __float__(self) -> float:
+        return float(self.value)
+
+    @property
+    def attribute(self) -> int | float:
+        """What it is where it is compared with a literal: the nearest double, or a large integer."""
+        if abs(self.value) > _DOUBLES_MAX and self.value == self.value.to_integral_value():
+            whole = int(self.value)
+            return whole if INT_MIN <= whole <= INT_MAX else float(whole)
         return float(self.value)

@@ -5,3 +5,15 @@ from __future__ import annotations
 
 class ExpressionError(Exception):
     """Division by zero, an overflow, a bad cast, or a value of a type that the function does not take."""
+
+
+UNCOMPUTABLE = (
+    ExpressionError,
+    ArithmeticError,
+    ValueError,
+    TypeError,
+    LookupError,
+    RecursionError,
+)
+"""What a call of a function may raise. The others are what nobody foresaw: a value of a stranger's
+message must not fail the messages of others."""

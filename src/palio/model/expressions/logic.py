@@ -6,15 +6,20 @@ Values of different types neither equal each other nor differ: comparing them gi
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 from palio.model.expressions.decimals import Exact
 from palio.model.expressions.errors import ExpressionError
 from palio.model.expressions.number_functions import Computed
-from palio.model.values import comparable, type_of
+from palio.model.values import comparable, shortened, type_of
+
+_NOT_PLAIN = (tuple, dict, bytes)
 
 
 def order(a: Computed, b: Computed) -> int | None:
     """-1, 0 or 1; None: they are of different types. NaN lies above every number, and equals itself."""
+    if isinstance(a, _NOT_PLAIN) or isinstance(b, _NOT_PLAIN):
+        return _order_of_arrays(a, b, [_MEMBERS_MAX])
     x, y = _plain(a, b), _plain(b, a)
     if isinstance(x, Exact) and isinstance(y, Exact):
         x, y = x.value, y.value  # type: ignore[assignment]
@@ -23,6 +28,54 @@ def order(a: Computed, b: Computed) -> int | None:
     if x != x or y != y:
         return int(x != x) - int(y != y)
     return int(x > y) - int(x < y)  # type: ignore[operator]
+
+
+_MEMBERS_MAX = 1_000
+"""Of two arrays, those that are compared one by one: arrays in arrays, and NaN."""
+_AT_ONCE = 256
+_QUICK = frozenset((int, float, str, datetime, type(None)))
+
+
+def _order_of_arrays(a: Computed, b: Computed, left: list[int]) -> int | None:
+    """By the first elements that differ; NULL equals NULL here and lies below all values. `left`: how many
+    may be compared one by one."""
+    if not isinstance(a, tuple) or not isinstance(b, tuple):
+        return None
+    for begin in range(0, min(len(a), len(b)), _AT_ONCE):
+        own, other = a[begin : begin + _AT_ONCE], b[begin : begin + _AT_ONCE]
+        if own == other and _are_plain(own, other):
+            continue
+        found = _order_of_members(own, other, left)
+        if found != 0:
+            return found
+    return int(len(a) > len(b)) - int(len(a) < len(b))
+
+
+def _are_plain(a: tuple[object, ...], b: tuple[object, ...]) -> bool:
+    """Are members that equal each other in Python equal here? TRUE and 1 are not, nor are objects."""
+    of_a, of_b = list(map(type, a)), list(map(type, b))
+    types = {*of_a, *of_b}
+    return types <= _QUICK or (types <= _QUICK | {bool} and of_a == of_b)
+
+
+def _order_of_members(
+    a: tuple[Computed | None, ...], b: tuple[Computed | None, ...], left: list[int]
+) -> int | None:
+    for x, y in zip(a, b, strict=False):
+        left[0] -= 1
+        if left[0] < 0:
+            raise ExpressionError(
+                f"of arrays of arrays up to {_MEMBERS_MAX:,} members are compared"
+            )
+        if x is None or y is None:
+            found: int | None = int(x is not None) - int(y is not None)
+        elif isinstance(x, _NOT_PLAIN) or isinstance(y, _NOT_PLAIN):
+            found = _order_of_arrays(x, y, left)
+        else:
+            found = order(x, y)
+        if found != 0:
+            return found
+    return 0
 
 
 def _plain(value: Computed, other: Computed) -> Computed:
@@ -79,7 +132,9 @@ def _extreme(values: tuple[Computed | None, ...], wanted: int) -> Computed | Non
             continue
         found = wanted if best is None else order(value, best)
         if found is None:
-            raise ExpressionError(f"{value!r} and {best!r} are of different types")
+            raise ExpressionError(
+                f"{shortened(value)} and {shortened(best)} are of different types"
+            )
         if found == wanted:
             best = value
     return best
@@ -89,8 +144,24 @@ def nullif(a: Computed | None, b: Computed | None) -> Computed | None:
     return None if a is not None and b is not None and equal(a, b) else a
 
 
+def among(value: Computed | None, *members: Computed | None) -> bool | None:
+    """IN: as equal to the one or the other."""
+    if value is None:
+        return None
+    found = [None if member is None else equal(value, member) for member in members]
+    return True if True in found else None if None in found else False
+
+
+def between(value: Computed | None, low: Computed | None, high: Computed | None) -> bool | None:
+    if value is None:
+        return None
+    above = None if low is None else greater_or_equal(value, low)
+    below = None if high is None else less_or_equal(value, high)
+    return False if above is False or below is False else None if None in (above, below) else True
+
+
 def truth(value: Computed | None) -> bool | None:
     """The argument of AND, OR, NOT and of a condition."""
     if value is None or isinstance(value, bool):
         return value
-    raise ExpressionError(f"a boolean is needed, not {value!r}")
+    raise ExpressionError(f"a boolean is needed, not {shortened(value)}")

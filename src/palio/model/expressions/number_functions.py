@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Decimal
-from typing import TypeAlias
+from datetime import datetime
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from typing import Any, TypeAlias
 
 from palio.model.expressions.decimals import Exact
 from palio.model.expressions.errors import ExpressionError
-from palio.model.values import INT_MAX, INT_MIN, Value
+from palio.model.values import INT_MAX, INT_MIN, Value, format_instant, shortened
 
-Computed: TypeAlias = Value | Exact
-"""What an expression computes on the way."""
+Plain: TypeAlias = Value | Exact
+Computed: TypeAlias = Plain | tuple[Any, ...] | dict[str, Any]
+"""What an expression computes on the way. An array is a tuple, and may hold NULLs, arrays and objects."""
 Number: TypeAlias = int | float | Exact
 
 _DIGITS_MAX = 400
@@ -31,14 +33,19 @@ def number(value: Computed) -> Number:
     """The argument of a function that takes a number; nothing is cast."""
     if isinstance(value, int | float | Exact) and not isinstance(value, bool):
         return value
-    raise ExpressionError(f"a number is needed, not {value!r}")
+    if isinstance(value, datetime):
+        raise ExpressionError(
+            f"a number is needed, not the time {format_instant(value)}; days are added by "
+            "date_add(time, 5) or time + INTERVAL 5 DAYS"
+        )
+    raise ExpressionError(f"a number is needed, not {shortened(value)}")
 
 
 def whole(value: Computed) -> int:
     """The argument of a function that takes an integer."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise ExpressionError(f"an integer is needed, not {value!r}")
+    raise ExpressionError(f"an integer is needed, not {shortened(value)}")
 
 
 def fitting(value: int) -> int:
@@ -115,6 +122,13 @@ def _double_mod(x: float, y: float) -> float:
 _mod = _arithmetic(_int_mod, Exact.mod, _double_mod)
 
 
+def pmod(a: Computed, b: Computed) -> Number:
+    """The remainder, with the sign of the divisor."""
+    found = mod(a, b)
+    is_below = float(found) < 0
+    return mod(add(found, b), b) if is_below else found
+
+
 def negative(a: Computed) -> Number:
     x = number(a)
     if isinstance(x, Exact):
@@ -131,21 +145,32 @@ def absolute(a: Computed) -> Number:
 
 def rounded(a: Computed, digits: Computed = 0) -> Number:
     """Half away from zero, of the digits that a double is printed with."""
+    return _to_digits(a, digits, ROUND_HALF_UP)
+
+
+def bround(a: Computed, digits: Computed = 0) -> Number:
+    """Half to the even digit."""
+    return _to_digits(a, digits, ROUND_HALF_EVEN)
+
+
+def _to_digits(a: Computed, digits: Computed, mode: str) -> Number:
     x, places = number(a), whole(digits)
     if isinstance(x, float) and not math.isfinite(x):
         return x
     if abs(places) > _DIGITS_MAX:
         return x if places > 0 else 0 if isinstance(x, int) else 0.0
     if isinstance(x, int):
-        return fitting(int(_rounded(Decimal(x), places))) if places < 0 else int(x)
+        return fitting(int(_rounded(Decimal(x), places, mode))) if places < 0 else int(x)
     if isinstance(x, Exact):
         scale = max(0, min(x.scale, places))
-        return Exact(_rounded(x.value, places), max(1, x.precision - x.scale + scale + 1), scale)
-    return float(_rounded(Decimal(repr(x)), places)) + 0.0  # a decimal has no -0
+        return Exact(
+            _rounded(x.value, places, mode), max(1, x.precision - x.scale + scale + 1), scale
+        )
+    return float(_rounded(Decimal(repr(x)), places, mode)) + 0.0  # a decimal has no -0
 
 
-def _rounded(value: Decimal, places: int) -> Decimal:
-    moved = value.scaleb(places).to_integral_value(ROUND_HALF_UP)
+def _rounded(value: Decimal, places: int, mode: str) -> Decimal:
+    moved = value.scaleb(places).to_integral_value(mode)
     return moved.scaleb(-places)
 
 
@@ -173,7 +198,7 @@ def _as_long(a: Computed, whole_of: Callable[[float | Decimal], int]) -> int:
 
 def power(a: Computed, b: Computed) -> float:
     x, y = float(number(a)), float(number(b))
-    if abs(x) == 1 and math.isinf(y):
+    if y != y or (abs(x) == 1 and math.isinf(y)):
         return math.nan  # as in Java
     try:
         return math.pow(x, y)

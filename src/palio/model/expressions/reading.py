@@ -1,117 +1,98 @@
 """From sqlglot's tree to an expression, with slots where the text has literals.
 
-A shape is parsed once; `filled` puts the literals of a text into its slots. What is not in the tables
-below is refused.
+A shape is parsed once; `filled` puts the literals of a text into its slots. What is neither in
+`node_table.py` nor among the forms is refused.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from sqlglot import exp
 
-from palio.model.expressions.decimals import Exact
-from palio.model.expressions.errors import ExpressionError
+from palio.model.expressions import call_forms, node_forms
+from palio.model.expressions.argument_counts import counted
+from palio.model.expressions.filling import filled as filled
+from palio.model.expressions.filling import first_slot as first_slot
+from palio.model.expressions.filling import has_attributes as has_attributes
+from palio.model.expressions.foreign_reading import foreign_call
 from palio.model.expressions.functions import FUNCTIONS
-from palio.model.expressions.number_functions import Computed, IntLiteral
-from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression, Slot
-from palio.model.literals import BadLiteral, Literal, read
+from palio.model.expressions.node_forms import NotAnExpression as NotAnExpression
+from palio.model.expressions.node_table import CALLS, IGNORED, OF_DATES, Arguments, looseness
+from palio.model.expressions.refusals import CHANGING, NO_QUERY
+from palio.model.expressions.tree import (
+    LAMBDAS_MAX,
+    LEVELS_MAX,
+    AttributeOf,
+    Call,
+    Constant,
+    Expression,
+    Lambda,
+    Slot,
+    Variable,
+)
+from palio.model.expressions.words import PATH_MARK, path_of
 
-_DECIMAL = re.compile(r"[0-9]*\.[0-9]*(?:[bB][dD])?|[0-9]+[bB][dD]")
-
-
-class NotAnExpression(Exception):
-    """A node that no expression has."""
-
-    def __init__(self, node: Any, reason: str = "") -> None:
-        super().__init__(reason)
-        self.node, self.reason = node, reason
-
-
-_Arguments: TypeAlias = tuple[str, ...]
-_CALLS: dict[type, tuple[str, _Arguments]] = {
-    exp.Add: ("add", ("this", "expression")),
-    exp.Sub: ("subtract", ("this", "expression")),
-    exp.Mul: ("multiply", ("this", "expression")),
-    exp.Div: ("divide", ("this", "expression")),
-    exp.Mod: ("mod", ("this", "expression")),
-    exp.IntDiv: ("div", ("this", "expression")),
-    exp.Neg: ("negative", ("this",)),
-    exp.Abs: ("abs", ("this",)),
-    exp.Round: ("round", ("this", "decimals")),
-    exp.Floor: ("floor", ("this",)),
-    exp.Ceil: ("ceil", ("this",)),
-    exp.Pow: ("power", ("this", "expression")),
-    exp.Sqrt: ("sqrt", ("this",)),
-    exp.Sign: ("sign", ("this",)),
-    exp.Nullif: ("nullif", ("this", "expression")),
-    exp.EQ: ("equal", ("this", "expression")),
-    exp.NEQ: ("not_equal", ("this", "expression")),
-    exp.LT: ("less", ("this", "expression")),
-    exp.LTE: ("less_or_equal", ("this", "expression")),
-    exp.GT: ("greater", ("this", "expression")),
-    exp.GTE: ("greater_or_equal", ("this", "expression")),
-    exp.NullSafeEQ: ("same", ("this", "expression")),
-    exp.Lower: ("lower", ("this",)),
-    exp.Upper: ("upper", ("this",)),
-    exp.Length: ("length", ("this",)),
-    exp.Substring: ("substring", ("this", "start", "length")),
-    exp.Left: ("left", ("this", "expression")),
-    exp.Right: ("right", ("this", "expression")),
-    exp.DPipe: ("concat", ("this", "expression")),
-    exp.Replace: ("replace", ("this", "expression", "replacement")),
-    exp.SplitPart: ("split_part", ("this", "delimiter", "part_index")),
-    exp.StrPosition: ("locate", ("substr", "this", "position")),
-    exp.StartsWith: ("startswith", ("this", "expression")),
-    exp.EndsWith: ("endswith", ("this", "expression")),
-    exp.Contains: ("contains", ("this", "expression")),
-    exp.Year: ("year", ("this",)),
-    exp.Quarter: ("quarter", ("this",)),
-    exp.Month: ("month", ("this",)),
-    exp.Day: ("day", ("this",)),
-    exp.DayOfMonth: ("day", ("this",)),
-    exp.Hour: ("hour", ("this",)),
-    exp.Minute: ("minute", ("this",)),
-    exp.Second: ("second", ("this",)),
-    exp.DayOfWeek: ("dayofweek", ("this",)),
-    exp.DayOfYear: ("dayofyear", ("this",)),
-    exp.WeekOfYear: ("weekofyear", ("this",)),
-    exp.TsOrDsToDate: ("to_date", ("this",)),
-    exp.DateDiff: ("datediff", ("this", "expression")),
-    exp.And: ("and", ("this", "expression")),
-    exp.Or: ("or", ("this", "expression")),
-    exp.Not: ("not", ("this",)),
-}
-_NAMED = {"btrim": "trim", "weekday": "weekday", "negative": "negative", "signum": "sign"}
-"""Functions that sqlglot has no class for."""
-_OF_DATES = (
-    exp.Year, exp.Quarter, exp.Month, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfYear,
-    exp.WeekOfYear, exp.DateDiff,
-)  # fmt: skip
-"""Whose arguments sqlglot wraps into a conversion."""
-_IGNORED = frozenset({"safe", "_type", "ignore_nulls", "coalesce"})
-"""Arguments of nodes that say what Spark does anyway."""
-_CASTS = {
-    "TEXT": "STRING",
-    "VARCHAR": "STRING",
-    "TIMESTAMPTZ": "TIMESTAMP",
-    "TIMESTAMPLTZ": "TIMESTAMP",
-}
+_LEVELS = {exp.Paren: 0, exp.In: 2, exp.Any: 2, exp.All: 2}
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ)
 
 
-def read_expression(node: Any, name_of: Callable[[Any], str | None]) -> Expression:
-    """The expression of a node; `name_of` says which attribute a node names."""
-    return _Reader(name_of).read(node)
+def read_expression(
+    node: Any, name_of: Callable[[Any], str | None], *, foreign: bool = False
+) -> Expression:
+    """The expression of a node; `name_of` says which attribute a node names. With `foreign`, what only
+    Spark computes is an expression too."""
+    return _ExpressionReader(name_of, foreign).read(node)
 
 
-class _Reader:
-    def __init__(self, name_of: Callable[[Any], str | None]) -> None:
-        self._name_of = name_of
+def read_interval(
+    node: Any, name_of: Callable[[Any], str | None], *, foreign: bool = False
+) -> Expression:
+    """A difference of times, or an interval, in microseconds."""
+    return _ExpressionReader(name_of, foreign).interval(node)
+
+
+class _ExpressionReader:
+    def __init__(self, name_of: Callable[[Any], str | None], foreign: bool) -> None:
+        self._name_of, self._foreign = name_of, foreign
+        self._variables: list[str] = []
+        self._level = 0
 
     def read(self, node: Any) -> Expression:
+        more = _LEVELS.get(type(node), 1)
+        self._level += more
+        if self._level > LEVELS_MAX:
+            raise NotAnExpression(node, f"an expression is nested at most {LEVELS_MAX} levels deep")
+        try:
+            return self._read(node)
+        except NotAnExpression as refused:
+            can_be_foreign = self._foreign and not refused.is_wrong
+            found = foreign_call(node, self.argument) if can_be_foreign else None
+            if found is None:
+                raise refused from None
+            return found
+        finally:
+            self._level -= more
+
+    def argument(self, node: Any) -> Expression:
+        """Of a function that only Spark knows: a value, or a lambda of one or more variables."""
+        if not isinstance(node, exp.Lambda):
+            return self.read(node)
+        level, count = len(self._variables), len(node.expressions)
+        if level + count > LAMBDAS_MAX:
+            raise NotAnExpression(node, f"lambdas have more than {LAMBDAS_MAX} variables")
+        self._variables += [one.name for one in node.expressions]
+        found = self.read(node.this)
+        del self._variables[level:]
+        for number in reversed(range(level, level + count)):
+            found = Lambda(number, found)
+        return found
+
+    def _read(self, node: Any) -> Expression:
         kind = type(node)
+        if self._variables and (found := self._of_variable(node)) is not None:
+            return found
         if kind is exp.Paren:
             return self.read(node.this)
         if kind is exp.Literal:
@@ -122,111 +103,178 @@ class _Reader:
             return Constant(bool(node.this))
         name = self._name_of(node)
         if name is not None:
+            if name[:1] == "=":
+                raise NotAnExpression(
+                    node, "the name of an attribute that an expression reads does not begin with ="
+                )
             return AttributeOf(name)
-        if kind in _CALLS:
-            return self._call(node, *_CALLS[kind])
-        visit = _VISITS.get(kind)
-        if visit is None:
-            raise NotAnExpression(node)
-        return visit(self, node)
+        if (found := _in_json(node)) is not None:
+            return found
+        if kind in _WITH_INTERVALS and any(map(is_interval, _operands(node))):
+            return self._with_interval(node)
+        if kind in CALLS:
+            return self._call(node, *CALLS[kind])
+        if kind is exp.Anonymous:
+            return call_forms.named(self, node)
+        form = node_forms.FORMS.get(kind)
+        if form is None:
+            changing = CHANGING.get(_CHANGING_NODES.get(kind, ""), "")
+            raise NotAnExpression(node, changing and f"{_CHANGING_NODES[kind]} {changing}")
+        return form(self, node)
 
-    def _call(self, node: Any, function: str, keys: _Arguments) -> Expression:
+    def _of_variable(self, node: Any) -> Expression | None:
+        """t and t.price, where t is the variable of a lambda."""
+        if isinstance(node, exp.Identifier) and node.this in self._variables:
+            return Variable(len(self._variables) - 1 - self._variables[::-1].index(node.this))
+        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+            inner = self._of_variable(node.this)
+            if inner is not None:
+                return Call("field", (inner, Constant(node.expression.this)))
+        return None
+
+    def _call(self, node: Any, function: str, keys: Arguments) -> Expression:
+        if looseness(node.this) > looseness(node):
+            raise NotAnExpression(node, "beside another operator this needs parentheses")
         extra = [key for key, value in node.args.items() if value and key not in keys]
-        if any(key not in _IGNORED for key in extra):
+        if any(key not in IGNORED for key in extra):
             raise NotAnExpression(node)
         found = [node.args.get(key) for key in keys]
-        if isinstance(node, _OF_DATES):
+        if isinstance(node, OF_DATES):
             found = [_unwrapped(one) for one in found]
-        return self._called(node, function, [one for one in found if one is not None])
+        return self.called(node, function, [one for one in found if one is not None])
 
-    def _called(self, node: Any, function: str, nodes: list[Any]) -> Expression:
+    def called(self, node: Any, function: str, nodes: list[Any]) -> Expression:
         known = FUNCTIONS.get(function)
         if known is not None and not known.least <= len(nodes) <= known.most:
-            needs = f"{known.least}" if known.least == known.most else f"{known.least} or more"
-            raise NotAnExpression(node, f"{function} takes {needs} arguments, not {len(nodes)}")
+            needs = counted(known.least, known.most)
+            raise NotAnExpression(
+                node, f"{function} takes {needs}, not {len(nodes)}", is_wrong=False
+            )
         return Call(function, tuple(self.read(one) for one in nodes))
 
-    def listed(self, node: Any) -> Expression:
-        """this, and more in expressions."""
-        function = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}[
-            type(node)
-        ]
-        return self._called(node, function, [node.this, *node.expressions])
+    def over_elements(self, node: Any, function: str, nodes: list[Any]) -> Expression:
+        """exists(tags, t -> t = 'x')"""
+        if nodes and isinstance(nodes[0], exp.Query):
+            raise NotAnExpression(node, NO_QUERY)
+        if len(nodes) != 2 or not isinstance(nodes[1], exp.Lambda):
+            raise NotAnExpression(node, f"{function} takes an array and a lambda: tag -> tag = 'x'")
+        array, body = self.read(nodes[0]), nodes[1]
+        if len(body.expressions) != 1:
+            raise NotAnExpression(node, f"the lambda of {function} takes one variable")
+        level = len(self._variables)
+        if level == LAMBDAS_MAX:
+            raise NotAnExpression(node, f"lambdas are nested more than {LAMBDAS_MAX} deep")
+        self._variables.append(body.expressions[0].name)
+        found = self.read(body.this)
+        self._variables.pop()
+        return Call(function, (array, Lambda(level, found)))
 
-    def concat(self, node: Any) -> Expression:
-        return self._called(node, "concat", node.expressions)
+    # ---- intervals, which are microseconds
 
-    def trim(self, node: Any) -> Expression:
-        function = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(
-            node.args.get("position") or "", "trim"
+    def _with_interval(self, node: Any) -> Expression:
+        """A time and an interval, or a comparison with an interval."""
+        function = CALLS[type(node)][0]
+        if not isinstance(node, exp.Add | exp.Sub):
+            return Call(function, tuple(map(self.interval, _operands(node))))
+        left, right = node.this, node.expression
+        if is_interval(left) and isinstance(node, exp.Add) and not is_interval(right):
+            left, right = right, left
+        if is_interval(left):
+            raise NotAnExpression(
+                node, "an interval is added to a time or compared with a difference"
+            )
+        kind = "plus interval" if isinstance(node, exp.Add) else "minus interval"
+        return Call(kind, (self.read(left), self.interval(right)))
+
+    def interval(self, node: Any) -> Expression:
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if isinstance(node, exp.Interval):
+            return self._of_interval(node)
+        if isinstance(node, exp.Neg):
+            return Call("negative", (self.interval(node.this),))
+        if isinstance(node, exp.Mul) and is_interval(node):
+            sides = (node.this, node.expression)
+            parts = [self.interval(one) if is_interval(one) else self.read(one) for one in sides]
+            return Call("multiply", tuple(parts))
+        if isinstance(node, exp.Add | exp.Sub) and is_interval(node):
+            return Call(CALLS[type(node)][0], tuple(map(self.interval, _operands(node))))
+        if isinstance(node, exp.Sub):
+            ends = (self.read(node.expression), self.read(node.this))
+            return Call("timestampdiff", (Constant("MICROSECOND"), *ends))
+        raise NotAnExpression(
+            node, "an interval compares with a difference of times: due - at < INTERVAL 1 DAY"
         )
-        characters = node.args.get("expression")
-        return self._called(node, function, [node.this, *([characters] if characters else [])])
 
-    def if_(self, node: Any) -> Expression:
-        otherwise = node.args.get("false") or exp.Null()
-        return Call("case", tuple(map(self.read, (node.this, node.args["true"], otherwise))))
-
-    def case(self, node: Any) -> Expression:
-        parts: list[Expression] = []
-        compared = self.read(node.this) if node.this else None
-        for branch in node.args["ifs"]:
-            condition = self.read(branch.this)
-            if compared is not None:
-                condition = Call("equal", (compared, condition))
-            parts += [condition, self.read(branch.args["true"])]
-        default = node.args.get("default")
-        return Call("case", (*parts, self.read(default) if default else Constant(None)))
-
-    def is_null(self, node: Any) -> Expression:
-        if isinstance(node.expression, exp.Null):
-            return Call("is null", (self.read(node.this),))
-        return Call("same", (self.read(node.this), self.read(node.expression)))
-
-    def nvl2(self, node: Any) -> Expression:
-        absent = Call("is null", (self.read(node.this),))
-        otherwise = node.args.get("false") or exp.Null()
-        return Call("case", (absent, self.read(otherwise), self.read(node.args["true"])))
-
-    def cast(self, node: Any) -> Expression:
-        wanted = node.args["to"].this.name
-        function = f"cast as {_CASTS.get(wanted, wanted)}"
-        if function not in FUNCTIONS:
-            raise NotAnExpression(node, f"there is no CAST to {wanted}")
-        return Call(function, (self.read(node.this),))
-
-    def trunc(self, node: Any) -> Expression:
-        unit = node.args["unit"].name  # of the shape: the slot of a literal
-        if not unit.isdigit():
-            raise NotAnExpression(node)
-        return Call("date_trunc", (Slot(int(unit)), self.read(node.this)))
-
-    def named(self, node: Any) -> Expression:
-        name = str(node.this).lower()
-        if name == "isnull" and len(node.expressions) == 1:
-            return Call("is null", (self.read(node.expressions[0]),))
-        if name == "isnotnull" and len(node.expressions) == 1:
-            return Call("not", (Call("is null", (self.read(node.expressions[0]),)),))
-        if name not in _NAMED:
-            raise NotAnExpression(node)
-        return self._called(node, _NAMED[name], node.expressions)
+    def _of_interval(self, node: Any) -> Expression:
+        """INTERVAL 1 DAY; the sign of INTERVAL -1 DAY may stand in the literal."""
+        amount, unit = node.this, Constant(_unit_text(node.args.get("unit")))
+        is_negative = isinstance(amount, exp.Neg)
+        amount = amount.this if is_negative else amount
+        if not isinstance(amount, exp.Literal):
+            raise NotAnExpression(node, "the length of an interval is a literal")
+        digits = amount.this.strip()
+        if digits.startswith("-"):
+            is_negative, digits = not is_negative, digits[1:].strip()
+        if not digits.isascii() or not digits.isdigit():
+            raise NotAnExpression(node, "this cannot be read")
+        found = Call("interval", (Slot(int(digits)), unit))
+        return Call("negative", (found,)) if is_negative else found
 
 
-_VISITS: dict[type, Callable[[_Reader, Any], Expression]] = {
-    exp.Coalesce: _Reader.listed,
-    exp.Least: _Reader.listed,
-    exp.Greatest: _Reader.listed,
-    exp.Concat: _Reader.concat,
-    exp.Trim: _Reader.trim,
-    exp.If: _Reader.if_,
-    exp.Case: _Reader.case,
-    exp.Is: _Reader.is_null,
-    exp.Nvl2: _Reader.nvl2,
-    exp.Cast: _Reader.cast,
-    exp.TryCast: _Reader.cast,
-    exp.TimestampTrunc: _Reader.trunc,
-    exp.Anonymous: _Reader.named,
+def _dotted(node: Any) -> str | None:
+    if isinstance(node, exp.Column):
+        parts = node.parts
+        is_plain = all(isinstance(part, exp.Identifier) for part in parts)
+        return ".".join(part.this for part in parts) if is_plain else None
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        before = _dotted(node.this)
+        return None if before is None else f"{before}.{node.expression.this}"
+    return None
+
+
+def _in_json(node: Any) -> Expression | None:
+    """body:a.b, a value within the JSON that an attribute holds."""
+    name = _dotted(node)
+    found = path_of(name) if name is not None else None
+    if found is None:
+        return None
+    if PATH_MARK in found[1]:
+        raise NotAnExpression(node, "a path has one colon: body:a.b[0]")
+    return Call("get_json_object", (AttributeOf(found[0]), Constant(f"$.{found[1]}")))
+
+
+_WITH_INTERVALS = (exp.Add, exp.Sub, exp.Between, *_COMPARISONS)
+_CHANGING_NODES: dict[type[Any], str] = {
+    exp.CurrentDate: "current_date",
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.CurrentUser: "current_user",
+    exp.CurrentTime: "current_time",
+    exp.SessionUser: "session_user",
 }
+
+
+def is_interval(node: Any) -> bool:
+    """Is it written as one?"""
+    while isinstance(node, exp.Paren | exp.Neg):
+        node = node.this
+    if isinstance(node, exp.Add | exp.Sub):
+        return is_interval(node.this) and is_interval(node.expression)
+    if isinstance(node, exp.Mul):
+        return is_interval(node.this) or is_interval(node.expression)
+    return isinstance(node, exp.Interval)
+
+
+def _operands(node: Any) -> list[Any]:
+    if isinstance(node, exp.Between):
+        return [node.this, node.args["low"], node.args["high"]]
+    return [node.this, node.expression]
+
+
+def _unit_text(unit: Any) -> str:
+    if isinstance(unit, exp.IntervalSpan):
+        return f"{unit.this.name} TO {unit.expression.name}"
+    return unit.name if unit is not None else ""
 
 
 def _unwrapped(node: Any) -> Any:
@@ -238,41 +286,3 @@ def _slot(node: Any) -> int:
     if text.isascii() and text.isdigit():
         return int(text)
     raise NotAnExpression(node, "this cannot be read")
-
-
-def filled(expression: Expression, literals: list[Literal]) -> Expression:
-    """The expression with the literals of a text."""
-    if isinstance(expression, Slot):
-        return Constant(_value(literals[expression.number], expression.number))
-    if isinstance(expression, Call):
-        return Call(
-            expression.function, tuple(filled(part, literals) for part in expression.arguments)
-        )
-    return expression
-
-
-def _value(token: Literal, slot: int) -> Computed:
-    if not isinstance(token, str):
-        raise BadLiteral("a list stands only behind IN", slot)
-    if _DECIMAL.fullmatch(token):
-        try:
-            return Exact.of_text(token.rstrip("bBdD"))
-        except ExpressionError as error:
-            raise BadLiteral(str(error), slot) from None
-    found = read(token)
-    return IntLiteral(found) if type(found) is int else found
-
-
-def first_slot(expression: Expression) -> int:
-    """The first literal of an expression; -1: it has none."""
-    if isinstance(expression, Slot):
-        return expression.number
-    if isinstance(expression, Call):
-        return next((slot for part in expression.arguments if (slot := first_slot(part)) >= 0), -1)
-    return -1
-
-
-def has_attributes(expression: Expression) -> bool:
-    if isinstance(expression, Call):
-        return any(map(has_attributes, expression.arguments))
-    return isinstance(expression, AttributeOf)

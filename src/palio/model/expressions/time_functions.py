@@ -10,13 +10,14 @@ from datetime import UTC, datetime, timedelta
 from palio.model.expressions.errors import ExpressionError
 from palio.model.expressions.number_functions import Computed
 from palio.model.expressions.text_functions import text
+from palio.model.values import shortened
 
 
 def instant(value: Computed) -> datetime:
     """The argument of a function that takes a time; nothing is cast."""
     if isinstance(value, datetime):
         return value
-    raise ExpressionError(f"a time is needed, not {value!r}")
+    raise ExpressionError(f"a time is needed, not {shortened(value)}")
 
 
 def year(value: Computed) -> int:
@@ -81,7 +82,7 @@ def date_trunc(unit: Computed, value: Computed) -> datetime:
     found, wanted = instant(value), text(unit).upper()
     cut = _CUTS.get(wanted)
     if cut is None:
-        raise ExpressionError(f"no unit {unit!r}; there are {', '.join(_CUTS)}")
+        raise ExpressionError(f"no unit {shortened(unit)}; there are {', '.join(_CUTS)}")
     if cut == "week":
         return to_date(to_date(found) - timedelta(days=found.weekday()))
     if cut == "quarter":

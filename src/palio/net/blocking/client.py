@@ -15,10 +15,16 @@ from palio.model.advertisement import Advertisement
 from palio.model.predicate import Constraint, Predicate
 from palio.net.blocking.loop_thread import LoopThread
 from palio.net.blocking.operator_requests import BlockingOperatorRequests
-from palio.net.blocking.subscription import BlockingPatternSubscription, BlockingSubscription
+from palio.net.blocking.subscription import (
+    BlockingNote,
+    BlockingPatternSubscription,
+    BlockingSubscription,
+)
 from palio.net.client.client import CREDIT, Client
 from palio.net.client.publishing import Attributes, Outgoing
 from palio.net.client.subscription import PatternSubscription, Subscription
+from palio.net.client.times import Duration
+from palio.protocol.wire.message_headers import Headers
 from palio.routing.patterns.pattern import Pattern
 
 
@@ -78,13 +84,48 @@ class BlockingClient(BlockingOperatorRequests):
             self._loop.stop()
 
     def publish(
-        self, attributes: Attributes, body: bytes = b"", *, durable: bool = True
+        self,
+        attributes: Attributes,
+        body: bytes = b"",
+        *,
+        durable: bool = True,
+        headers: Headers | None = None,
+        expires_in: Duration | None = None,
+        delay: Duration | None = None,
+        not_before: datetime | None = None,
     ) -> int | None:
         """Publish a message. Returns its number; None: nobody wants it (see `quench`)."""
-        return self._loop.call(self._client.publish(attributes, body, durable=durable))
+        return self._loop.call(
+            self._client.publish(
+                attributes,
+                body,
+                durable=durable,
+                headers=headers,
+                expires_in=expires_in,
+                delay=delay,
+                not_before=not_before,
+            )
+        )
+
+    def request(
+        self,
+        attributes: Attributes,
+        body: bytes = b"",
+        *,
+        timeout: Duration = 10.0,
+        headers: Headers | None = None,
+        durable: bool = True,
+    ) -> BlockingNote:
+        """Publish a message and wait for the first reply to it; raises NoReply."""
+        note = self._loop.call(
+            self._client.request(
+                attributes, body, timeout=timeout, headers=headers, durable=durable
+            )
+        )
+        return BlockingNote(note, self._loop)
 
     def publish_many(self, messages: Iterable[Outgoing], *, durable: bool = True) -> int:
-        """Publish messages, or pairs of message and body, with one wait at the end.
+        """Publish messages, or tuples of message, body and headers, with one wait at the end.
 
         The iterable is read in the thread of the event loop.
         """
@@ -103,6 +144,7 @@ class BlockingClient(BlockingOperatorRequests):
         group: str | None = None,
         credit: int = CREDIT,
         full: str | None = None,
+        deliveries_max: int | None = None,
         timeout: float | None = None,
     ) -> BlockingSubscription:
         """Notes of the messages that a predicate selects; the broker has accepted it on return.
@@ -112,7 +154,13 @@ class BlockingClient(BlockingOperatorRequests):
 
         async def begin() -> Subscription:
             return await self._client.subscribe(
-                predicate, durable=durable, since=since, group=group, credit=credit, full=full
+                predicate,
+                durable=durable,
+                since=since,
+                group=group,
+                credit=credit,
+                full=full,
+                deliveries_max=deliveries_max,
             ).__aenter__()
 
         source = self._loop.call(begin())

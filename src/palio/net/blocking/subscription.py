@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -20,8 +20,10 @@ from palio.errors import NetworkError, SubscriptionEnded
 from palio.net.blocking.loop_thread import LoopThread
 from palio.net.client.inbox import InboxClosed
 from palio.net.client.notes import ReceivedMessage
-from palio.net.client.subscription import Note, PatternSubscription, Subscription
+from palio.net.client.subscription import Note, PatternSubscription, Subscription, check_rejection
+from palio.net.client.times import Duration, microseconds_of
 from palio.protocol.wire.control import Subscribed
+from palio.protocol.wire.message_headers import Headers
 
 log = logging.getLogger("palio.client")
 
@@ -35,7 +37,7 @@ class BlockingNote(ReceivedMessage):
     __slots__ = ("_loop", "_note")
 
     def __init__(self, note: Note, loop: LoopThread) -> None:
-        super().__init__(note._header, note._text, note.body)
+        super().__init__(note._header, note._text, note._payload)
         self._note = note
         self._loop = loop
 
@@ -44,6 +46,47 @@ class BlockingNote(ReceivedMessage):
         if self.position:
             self._note.check()
             self._loop.call_soon(partial(_acknowledge, self._note))
+
+    def nack(self, delay: Duration = 0.0) -> None:
+        """Give the message back: a durable subscription sends it again, not before the delay is over."""
+        microseconds_of("delay", delay)
+        if self.position:
+            self._note.check()
+            self._loop.call_soon(partial(_give_back, self._note, delay))
+
+    def reply(
+        self,
+        body: bytes = b"",
+        *,
+        attributes: Mapping[str, object] | None = None,
+        headers: Headers | None = None,
+        durable: bool = False,
+    ) -> None:
+        """Answer a request; raises InvalidValue if the message asks for no reply."""
+        self._loop.call(
+            self._note.reply(body, attributes=attributes, headers=headers, durable=durable)
+        )
+
+    def reject(self, reason: str = "") -> None:
+        """Say that the message will never be processed: it is published as a dead letter."""
+        check_rejection(reason)
+        if self.position:
+            self._note.check()
+            self._loop.call_soon(partial(_reject, self._note, reason))
+
+
+def _reject(note: Note, reason: str) -> None:
+    try:
+        note.reject_soon(reason)
+    except NetworkError as error:  # the subscription ended after the check
+        log.warning("note %d of %s is not rejected: %s", note.number, note.publisher, error)
+
+
+def _give_back(note: Note, delay: Duration) -> None:
+    try:
+        note.nack_soon(delay)
+    except NetworkError as error:  # the subscription ended after the check
+        log.warning("note %d of %s is not given back: %s", note.number, note.publisher, error)
 
 
 def _acknowledge(note: Note) -> None:
@@ -154,6 +197,11 @@ class BlockingSubscription(_BlockingIterator[BlockingNote]):
     def subscribed(self) -> Subscribed | None:
         """The broker's last confirmation: where the queue begins and ends, and its version."""
         return self._source.subscribed
+
+    @property
+    def took_over(self) -> bool:
+        """Whether it has taken its durable subscription over from another client."""
+        return self._source.took_over
 
     def acknowledge(self, positions: Iterable[int]) -> None:
         """Acknowledge many notes at once, by their positions."""

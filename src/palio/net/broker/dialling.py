@@ -44,7 +44,7 @@ class Dialler:
         shortest, longest = self._times.redial_us_min / 1e6, self._times.redial_us_max / 1e6
         wait = shortest
         while True:
-            if not self._host.is_ready or self._host.is_linked(self._name):
+            if self._host.unready_reason or self._host.is_linked(self._name):
                 await asyncio.sleep(shortest)
                 continue
             for endpoint in endpoints:

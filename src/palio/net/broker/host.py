@@ -45,6 +45,8 @@ from palio.net.storage.store import (
 from palio.protocol.broker.access import Access
 from palio.protocol.broker.effects import Effects
 from palio.protocol.broker.failure import BrokerFailed
+from palio.protocol.broker.links import LinkOrigin
+from palio.protocol.broker.schemas import Schemas
 from palio.protocol.broker.snapshot import Snapshot
 from palio.protocol.durability.storage import DamagedStore
 from palio.protocol.wire.codes import CloseCode
@@ -74,7 +76,7 @@ class BrokerHost:
         self._connections = Connections(limits, self.counts, self._stop_s)
         self._commits = GroupCommit(store, self.counts, self)
         self._jobs = JobRunner(
-            lambda job: self._call("job", lambda: core.finished(job, self._clock.now_us()))
+            lambda job: self.call("job", lambda: core.finished(job, self._clock.now_us()))
         )
         self._timer = WakeTimer(self._wake_if_due, self.watch)
         self._is_turn_due = False
@@ -94,12 +96,10 @@ class BrokerHost:
         return self._store.pending_bytes
 
     @property
-    def is_ready(self) -> bool:
-        """The broker takes connections and messages."""
-        return self.outages.current is None and not self._is_stopping and not self.finished.done()
-
-    @property
     def unready_reason(self) -> str:
+        """Why the broker takes no connections and messages; empty: it does."""
+        if self.outages.current is None and not self._is_stopping and not self.finished.done():
+            return ""
         return (self.outages.current or _STOPPING).reason
 
     def is_linked(self, neighbour: str) -> bool:
@@ -110,24 +110,27 @@ class BrokerHost:
 
     # ---- called by connections
 
-    def attach(self, connection: ServedConnection, certificate: str) -> int:
+    def attach(self, connection: ServedConnection, certificate: str, identity: str = "") -> int:
         """A connection is open; gives its link number, 0: it is refused."""
-        if not self.is_ready:
+        if self.unready_reason:
             self._connections.refuse(connection, self.outages.current or _STOPPING)
             return 0
         link = self._connections.add(connection)
         now_us = self._clock.now_us()
-        self._call(
+        origin = LinkOrigin(certificate, connection.is_in_process)
+        self.call(
             "open",
-            lambda: self._core.open(link, now_us, certificate=certificate, dials=connection.dials),
+            lambda: self._core.open(link, now_us, origin=origin, dials=connection.dials),
         )
+        if identity:
+            self.call("vouch", lambda: self._core.listener_acts.vouch(link, identity))
         return link
 
     def secure(self, link: int, size: int, certificate: str) -> None:
         """Bytes of a TLS handshake came; when it is complete, with the name in the certificate."""
         if link in self._connections:
             now_us = self._clock.now_us()
-            self._call("secure", lambda: self._core.secure(link, size, certificate, now_us))
+            self.call("secure", lambda: self._core.secure(link, size, certificate, now_us))
 
     def received(self, link: int, data: bytes) -> None:
         if link not in self._connections or self._is_stopping:
@@ -143,7 +146,7 @@ class BrokerHost:
     def congested(self, link: int, is_congested: bool) -> None:
         if link in self._connections:
             self._connections.set_congested(link, is_congested)
-            self._call(
+            self.call(
                 "congest", lambda: self._core.congest(link, is_congested, self._clock.now_us())
             )
 
@@ -157,15 +160,15 @@ class BrokerHost:
 
     def _close_in_core(self, links: list[int]) -> None:
         for link in links:
-            self._call("close", partial(self._core.close, link, self._clock.now_us()))
+            self.call("close", partial(self._core.close, link, self._clock.now_us()))
 
     # ---- turns
 
-    def reload_access(self, access: Access) -> None:
-        """Replace identities and grants; what they do not allow ends."""
-        self._call("reload", lambda: self._core.reload_access(access, self._clock.now_us()))
+    def reload_access(self, access: Access, schemas: Schemas) -> None:
+        """Replace identities, grants and schemas; what grants do not allow ends."""
+        self.call("reload", lambda: self._core.reload_access(access, self._clock.now_us(), schemas))
 
-    def _call(self, event: str, call: Callable[[], None]) -> None:
+    def call(self, event: str, call: Callable[[], None]) -> None:
         """Call the core, and schedule a turn to take its effects. A failure ends the broker."""
         if self.finished.done():
             return
@@ -241,14 +244,14 @@ class BrokerHost:
             return None
         if wait_us > 0:
             return wait_us / 1e6
-        self._call("wake", lambda: self._core.wake(now_us))
+        self.call("wake", lambda: self._core.wake(now_us))
         return None
 
     # ---- called by the group commit
 
     def committed(self, ticket: int) -> None:
         self.outages.end(*OF_COMMITS)
-        self._call("commit", lambda: self._core.committed(ticket, self._clock.now_us()))
+        self.call("commit", lambda: self._core.committed(ticket, self._clock.now_us()))
         self._regulate_reading()
 
     def _regulate_reading(self) -> None:
@@ -256,10 +259,10 @@ class BrokerHost:
         is_paused = self._store.pending_bytes > self.limits.uncommitted_bytes
         if is_paused and not self._connections.is_reading_paused:
             self._connections.pause_reading()
-            self._call("pause", lambda: self._core.pause(self._clock.now_us()))
+            self.call("pause", lambda: self._core.pause(self._clock.now_us()))
         elif not is_paused and self._connections.is_reading_paused:
             self._connections.resume_reading()
-            self._call("resume", lambda: self._core.resume(self._clock.now_us()))
+            self.call("resume", lambda: self._core.resume(self._clock.now_us()))
 
     def store_unavailable(self, error: StoreOutage) -> None:
         """End all connections with the reason, and refuse new ones until the outage is over."""

@@ -41,6 +41,9 @@ _PREDICATES = (
     "x = {i}", "x > {i} AND y < 2.5", "s = 's{i}'", "s LIKE 'a%' AND x = {i}", "s LIKE '%b' OR b",
     "s LIKE '%c%' AND NOT x = {i}", "x IN ({i}, 1, 2)", "s IN ('a', 'b{i}')", "x IS NULL AND z = {i}",
     "x BETWEEN 1 AND {i}", "t > TIMESTAMP '2026-01-01 00:00:00' AND x <> {i}",
+    "lower(s) = 's{i}'", "x < y + {i}", "s LIKE '%a_c%{i}' AND x >= 0", "s RLIKE '^[a-c]+{i}'", "abs(y - {i}.5) < 1.5",
+    "array_contains(a, {i})", "exists(a, e -> e = {i}) AND x = 1", "year(t) = 2026", "CAST(x AS STRING) = '{i}'",
+    "coalesce(z, {i}) = 1", "get_json_object(s, '$.a') = 'b{i}'", "trim(s) = 'x{i}'",
 )  # fmt: skip
 _CLIENT = 1
 
@@ -102,7 +105,9 @@ class _Stage:
         frames = []
         for i in range(count):
             self._number += 1
-            text = json.dumps({"x": i, "y": 1.5, "s": f"a{i}b", "b": True, "z": None}).encode()
+            text = json.dumps(
+                {"x": i, "y": 1.5, "s": f"a{i}b", "b": True, "z": None, "a": [i]}
+            ).encode()
             header = PublishHeader(self._number, self._number, durable)
             frames.append(message_frame(header, text, b"body"))
         self.cores["a"].receive(_CLIENT, b"".join(frames), self.now_us)

@@ -1,6 +1,6 @@
 """A broker as a process: listens, dials, handles signals, and stops cleanly.
 
-    run(config)                  until SIGTERM or SIGINT; SIGHUP reloads identities and grants
+    run(config)                  until SIGTERM or SIGINT; SIGHUP reloads identities, grants and schemas
     async with serving(config)   the same within a program: tests, a local cluster
 
 Starting, in this order: lock and open the store (a standby waits there), make the core, listen, dial.
@@ -19,9 +19,9 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from random import Random, SystemRandom
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from palio.errors import PalioError
+from palio.errors import MissingSoftware, PalioError
 from palio.net import config as configuration
 from palio.net import security
 from palio.net.broker import descriptors, preflight
@@ -30,12 +30,15 @@ from palio.net.broker.core import Core, MakeCore, make_core
 from palio.net.broker.dialling import Dialler
 from palio.net.broker.host import BrokerHost
 from palio.net.broker.standby import StandbyEnded, open_store
+from palio.net.config.mqtt import MqttConfig
 from palio.net.config.values import Config
 from palio.net.endpoint import Endpoint
 from palio.net.listeners.listener import Listener
+from palio.net.listeners.mqtt import MqttListener
 from palio.net.listeners.native import NativeListener
 from palio.net.monitoring import health, metrics
 from palio.net.monitoring.logs import log_event
+from palio.net.monitoring.measures import Measure
 from palio.net.monitoring.web import WebServer
 from palio.net.security import TlsContexts
 from palio.net.storage.opening import OpenedStore
@@ -47,15 +50,19 @@ from palio.net.storage.store import (
     StoreUnreachable,
 )
 from palio.protocol.durability.storage import DamagedStore, Store
+from palio.protocol.mqtt.shared import QueueName
+
+if TYPE_CHECKING:
+    from palio.net.listeners.http.listener import HttpListener
 
 _SWITCH_S = 0.0005
 """How long the event loop may keep the interpreter lock from the thread that commits. Python's usual
 5 ms is longer than a commit itself, and more than halves what a busy broker can store."""
-_GARBAGE = (5_000, 10, 1_000)
+_GARBAGE = (5_000, 3, 3_000)
 """Thresholds of the garbage collector. A broker makes few cycles but thousands of tuples in a turn; by
 the usual threshold of 700 the collector would run all the time. But what refused predicates leave
-behind is all cycles, and freeing 50,000 objects at once holds the event loop for 40 ms; so does
-looking at a few 100,000 objects. So young generations are small, and all is looked at very rarely."""
+behind is all cycles, and freeing 50,000 objects at once holds the event loop for 40 ms; looking at so
+many takes 10 to 17 ms. So young generations are small, and all is looked at very rarely."""
 
 
 class Server:
@@ -80,7 +87,26 @@ class Server:
             tls.listening,
             config.times.dial_us_max / 1e6,
         )
-        self._listeners = [self._native]
+        self._listeners: list[Listener] = [self._native]
+        self._mqtt: MqttListener | None = None
+        self._http: HttpListener | None = None
+        if config.mqtt is not None:
+
+            def forget(name: QueueName) -> None:
+                now_us = clock.now_us()
+                acts = core.listener_acts
+                self.host.call("forget", lambda: acts.forget_durable(*name, now_us))
+
+            def after_commit(call: Callable[[], None]) -> None:
+                self.host.call("settle", lambda: core.listener_acts.after_commit(call))
+
+            self._mqtt = _mqtt_listener(
+                config, config.mqtt, tls, clock, opened.store, forget, after_commit
+            )
+            self._listeners.append(self._mqtt)
+        if config.http is not None:
+            self._http = _http_listener()(config.http, config, tls.listening, opened.store)
+            self._listeners.append(self._http)
         self._web: WebServer | None = None
         self._diallers: dict[str, asyncio.Task[None]] = {}
         self._reloads: asyncio.Task[None] | None = None
@@ -88,24 +114,42 @@ class Server:
         self.metrics_endpoint = config.metrics
         """Where metrics are served; with the real port if the configuration says 0."""
 
+    def _listener_measures(self) -> list[Measure]:
+        return [measure for one in self._listeners for measure in one.measures()]
+
+    @property
+    def mqtt_endpoint(self) -> Endpoint | None:
+        """Where MQTT clients connect to."""
+        return self._mqtt.endpoint if self._mqtt else None
+
+    @property
+    def mqtt_websocket_endpoint(self) -> Endpoint | None:
+        """Where MQTT clients connect to by WebSocket."""
+        return self._mqtt.websocket_endpoint if self._mqtt else None
+
     @property
     def endpoint(self) -> Endpoint:
         """Where native clients and neighbours connect to."""
         return self._native.endpoint
+
+    @property
+    def http_endpoint(self) -> Endpoint | None:
+        """Where HTTP is served; with the real port if the configuration says 0."""
+        return self._http.endpoint if self._http else None
 
     async def start(self) -> None:
         config = self._config
         for listener in self._listeners:
             await listener.start(self.host)
         if config.metrics is not None:
-            self._web = WebServer(health.pages(config.name, self.host))
+            self._web = WebServer(health.pages(config.name, self.host, self._listener_measures))
             port = await self._web.start(config.metrics)
             self.metrics_endpoint = Endpoint(config.metrics.host, port)
         for name, address in config.neighbours.items():
             if address.endpoints:
                 self.dial(name, *address.endpoints)
         log_event(logging.INFO, "broker listens", broker=config.name, address=self.endpoint,
-                  metrics=self.metrics_endpoint or "", tls=config.tls is not None,
+                  metrics=self.metrics_endpoint or "", http=self.http_endpoint or "", tls=config.tls is not None,
                   routing=config.settings.routing)  # fmt: skip
 
     def _lease_changed(self, trouble: StoreFailed | None) -> None:
@@ -126,7 +170,7 @@ class Server:
         self._diallers[name] = asyncio.create_task(dialler.run(endpoints))
 
     def reload(self) -> asyncio.Task[None]:
-        """Read the configuration again: identities and grants change then, the rest does not."""
+        """Read the configuration again: identities, grants and schemas change then, the rest does not."""
         self._reloads = asyncio.create_task(self._reload(self._reloads))
         return self._reloads
 
@@ -143,8 +187,9 @@ class Server:
             log_event(
                 logging.WARNING, "these changes wait for a restart", changed=", ".join(waiting)
             )
-        self.host.reload_access(new.settings.access)
-        log_event(logging.INFO, "identities and grants reloaded", access=new.settings.access)
+        self.host.reload_access(new.settings.access, new.settings.schemas)
+        log_event(logging.INFO, "identities and grants reloaded", access=new.settings.access,
+                  schemas=len(new.settings.schemas))  # fmt: skip
 
     async def stop(self, reason: str = "this broker stops") -> None:
         log_event(logging.INFO, "broker stops", broker=self._config.name)
@@ -161,6 +206,27 @@ class Server:
             await self._web.stop()
         await asyncio.to_thread(self._opened.release)
         log_event(logging.INFO, "broker stopped", broker=self._config.name)
+
+
+def _mqtt_listener(
+    config: Config, mqtt: MqttConfig, tls: TlsContexts, clock: BrokerClock, store: Store,
+    forget: Callable[[QueueName], None], after_commit: Callable[[Callable[[], None]], None],
+) -> MqttListener:  # fmt: skip
+    return MqttListener(
+        mqtt.listen,
+        f"listen, in [mqtt] of {config.path}",
+        mqtt.settings,
+        config.settings.limits,
+        config.limits.congested_bytes,
+        clock.now_us,
+        store,
+        forget,
+        after_commit,
+        tls.listening if mqtt.tls else None,
+        config.times.dial_us_max / 1e6,
+        mqtt.websocket,
+        mqtt.origins,
+    )
 
 
 @asynccontextmanager
@@ -293,6 +359,19 @@ def _end_with_input(end: asyncio.Event) -> None:
     if not os.read(descriptor, 1 << 12):
         asyncio.get_running_loop().remove_reader(descriptor)
         end.set()
+
+
+def _http_listener() -> type[HttpListener]:
+    """A broker without [http] loads nothing of it."""
+    try:
+        from palio.net.listeners.http.listener import HttpListener
+    except ModuleNotFoundError as error:
+        if error.name not in ("anyio", "h11", "httpcore", "websockets"):
+            raise
+        raise MissingSoftware(
+            f"[http] needs the package {error.name}: pip install 'palio[http]', or leave the section out"
+        ) from None
+    return HttpListener
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 from palio.errors import Unreachable
 from palio.net.client.address import Address
@@ -67,6 +68,19 @@ class BrokerSocket(asyncio.Protocol):
         if self.transport is not None:
             self.transport.close()
             asyncio.get_running_loop().call_later(LINGER_S, self.transport.abort)
+
+
+Dial: TypeAlias = Callable[[Address, BrokerSocket, float], Awaitable[None]]
+"""Connects a socket to a broker within so many seconds; raises Unreachable."""
+
+
+def dial_with(tls: ssl.SSLContext | None) -> Dial:
+    """Over TCP; `tls`: the context for TLS."""
+
+    async def dialled(address: Address, socket: BrokerSocket, limit_s: float) -> None:
+        await dial(address, tls, socket, limit_s)
+
+    return dialled
 
 
 async def dial(

@@ -25,24 +25,31 @@ from palio.model.advertisement import Advertisement, parse_advertisement
 from palio.model.covering import as_predicate, covers
 from palio.model.predicate import Constraint, Predicate
 from palio.net.client.connection import Connection
+from palio.net.client.home_brokers import HomeBrokers, name_and_home
 from palio.net.client.notes import microseconds
 from palio.net.client.operator_requests import OperatorRequests
 from palio.net.client.publishing import Attributes, ClientPublishing, Outgoing
+from palio.net.client.requesting import Requester, Requesting
 from palio.net.client.subscription import PatternSubscription, Subscription
+from palio.net.client.times import Duration, check_delayed, with_delay, with_expiry
+from palio.protocol.wire.message_headers import Headers
 from palio.protocol.wire.queue_control import ForgetDurable
 from palio.routing.patterns.pattern import Pattern
 
 log = logging.getLogger("palio.client")
 
 CREDIT = 1000
+DELIVERIES_MAX = 1_000_000
 CLOSE_AFTER_ERROR_S_MAX = 1.0
 """How long a client that is closed because of an error waits for acknowledgements."""
 
 
-class Client(OperatorRequests):
+class Client(Requester, OperatorRequests):
     """A client of one broker. `connect` makes it."""
 
-    def __init__(self, connection: Connection, wait: float = 0.0) -> None:
+    def __init__(
+        self, connection: Connection, wait: float = 0.0, home_brokers: HomeBrokers | None = None
+    ) -> None:
         super().__init__(connection)
         session = connection.session
         self._session = session
@@ -56,6 +63,10 @@ class Client(OperatorRequests):
             connection.status,
         )
         self._subscriptions: WeakValueDictionary[int, Subscription] = WeakValueDictionary()
+        self._requesting = Requesting(self._publishing, self.subscribe, lambda: self.identity)
+        self._home_brokers = home_brokers
+        self.feeds = connection.feeds
+        """For subscriptions."""
         self._wait = wait
         self._is_open = False
 
@@ -108,6 +119,9 @@ class Client(OperatorRequests):
     async def _close(self, wait: float) -> None:
         if self._is_open:
             self._is_open = False
+            self._requesting.end()
+            if self._home_brokers is not None:
+                await self._home_brokers.close()
             await self._connection.close(None if wait == inf else wait)
 
     def __await__(self) -> Generator[object, None, Self]:
@@ -133,21 +147,38 @@ class Client(OperatorRequests):
     # ---- publishing
 
     def publish(
-        self, attributes: Attributes, body: bytes = b"", *, durable: bool = True
+        self,
+        attributes: Attributes,
+        body: bytes = b"",
+        *,
+        durable: bool = True,
+        headers: Headers | None = None,
+        expires_in: Duration | None = None,
+        delay: Duration | None = None,
+        not_before: datetime | None = None,
     ) -> Coroutine[Any, Any, int | None]:
         """Publish a message. Returns its number; None: nobody wants it (see `quench`).
+
+        Headers are carried and not matched: bool, int, float, str, bytes, or lists of pairs of texts.
+        After `expires_in` (seconds, or a timedelta) the message is not delivered any more. With `delay`
+        (likewise), or `not_before`, it is stored now and published then, to whoever subscribes then.
 
         A durable message is stored when this returns. If this is cancelled, or raises
         Unreachable, the message may be stored or not. A message that is not durable is on its
         way when this returns, and may be lost.
         """
+        if expires_in is not None:
+            headers = with_expiry(headers, expires_in)
+        if delay is not None or not_before is not None:
+            check_delayed(durable)
+            headers = with_delay(headers, delay, not_before)
         # Hot: handing on the coroutine is cheaper than awaiting it in one more coroutine.
-        return self._publishing.publish(attributes, body, durable)
+        return self._publishing.publish(attributes, body, durable, headers)
 
     async def publish_many(
         self, messages: Iterable[Outgoing] | AsyncIterable[Outgoing], *, durable: bool = True
     ) -> int:
-        """Publish messages, or pairs of message and body, with one wait at the end.
+        """Publish messages, or tuples of message, body and headers, with one wait at the end.
 
         Returns how many were sent. All durable messages are stored when this returns. If the
         broker rejects some, the others are stored, and RefusedByBroker tells how many and why.
@@ -173,17 +204,21 @@ class Client(OperatorRequests):
         group: str | None = None,
         credit: int = CREDIT,
         full: str | None = None,
+        deliveries_max: int | None = None,
     ) -> Subscription:
         """Notes of the messages that a predicate selects, from now on.
 
         durable  the name of a subscription that the broker keeps while this client is away; each
-                 note must be acknowledged, or it is sent again on the next connection
+                 note must be acknowledged, or it is sent again on the next connection. With
+                 "name@broker" it lives at that broker, to which the client connects for it
         since    durable: also messages published from this time on (datetime, or microseconds)
         group    each message goes to only one member of the group; all have the same predicate. Each
                  group of a durable name has its own queue, and so has the name without a group
         credit   the most messages in flight: not taken by this program, or not acknowledged
         full     what the broker does when too many messages wait: "drop" or "end", and if durable
                  "block" (default: the broker's `[queues] full`; live: "drop")
+        deliveries_max  durable: a message that was delivered so often and not acknowledged is published
+                 as a dead letter (default: the broker's `[queues] deliveries`)
 
         `async with` waits until the broker has accepted it; iterating does not.
         """
@@ -199,17 +234,25 @@ class Client(OperatorRequests):
             )
         if since is not None and durable is None:
             raise InvalidValue("`since` needs a durable subscription: give it a name, durable=...")
+        if deliveries_max is not None:
+            check_deliveries(deliveries_max, durable)
         text = str(predicate)
+        name, home = name_and_home(durable or "")
         subscription = Subscription(
-            self._connection.feeds,
+            self.feeds,
             f"subscription {durable or text!r}",
+            self._publishing.publish,
             predicate=text,
-            durable=durable or "",
+            durable=name,
+            home=home,
             since=None if since is None else microseconds(since),
             group=group or "",
             credit=credit,
             full=full or "",
+            deliveries_max=deliveries_max or 0,
         )
+        if home and self._home_brokers is not None:
+            subscription.follow = self._home_brokers.feeds
         self._subscriptions[id(subscription)] = subscription
         return subscription
 
@@ -237,7 +280,8 @@ class Client(OperatorRequests):
         """Compounds of a pattern (`[x = 1] then [x = 2]`, ...): lists of notes without a body."""
         self._status.check()
         feeds, text = self._connection.feeds, str(pattern)
-        return PatternSubscription(feeds, f"watch {text}", pattern=text, credit=credit)
+        publish = self._publishing.publish
+        return PatternSubscription(feeds, f"watch {text}", publish, pattern=text, credit=credit)
 
     # ---- requests
 
@@ -283,6 +327,17 @@ class Client(OperatorRequests):
 
     def __repr__(self) -> str:
         return f"<client {self.name} of {self._status.address}>"
+
+
+def check_deliveries(deliveries_max: object, durable: str | None) -> None:
+    if type(deliveries_max) is not int or not 1 <= deliveries_max <= DELIVERIES_MAX:
+        raise InvalidValue(
+            f"deliveries_max={deliveries_max!r}: a number from 1 to {DELIVERIES_MAX:,} is needed, or None"
+        )
+    if durable is None:
+        raise InvalidValue(
+            "`deliveries_max` needs a durable subscription: give it a name, durable=..."
+        )
 
 
 def _texts(constraints: Iterable[str | Constraint | Advertisement]) -> tuple[str, ...]:

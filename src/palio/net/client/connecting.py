@@ -11,8 +11,10 @@ import secrets
 
 from palio.errors import InvalidValue
 from palio.net.client.address import Address, Trust, parse_addresses, tls_context
+from palio.net.client.broker_socket import dial_with
 from palio.net.client.client import Client
 from palio.net.client.connection import Connection
+from palio.net.client.home_brokers import HomeBrokers
 from palio.protocol.client.session import Session, SessionSettings
 
 log = logging.getLogger("palio.client")
@@ -61,8 +63,15 @@ def connect(
         secrets.token_hex(8) if first is None else "",
     )
     context = tls_context(addresses[0], tls, certificate)
-    connection = Connection(addresses, session, context, max_wait)
-    return Client(connection, wait)
+    connection = Connection(addresses, session, dial_with(context), max_wait)
+
+    def again(home: str) -> Client:
+        return connect(
+            home, token=token, name=name, tls=tls, certificate=certificate, max_wait=max_wait,
+            settings=settings,
+        )  # fmt: skip
+
+    return Client(connection, wait, HomeBrokers(again, is_secure=addresses[0].is_secure))
 
 
 def _is_local(address: Address) -> bool:

@@ -15,12 +15,12 @@ when the broker refuses the client for `max_wait` seconds.
 from __future__ import annotations
 
 import asyncio
-import ssl
 from typing import Any
 
 from palio.errors import ClientClosed, NetworkError, Unreachable
 from palio.net.client.acknowledgements import Acknowledgements
 from palio.net.client.address import Address
+from palio.net.client.broker_socket import Dial
 from palio.net.client.dispatcher import EventDispatcher
 from palio.net.client.feeds import Feeds
 from palio.net.client.inbox import Inbox, InboxClosed
@@ -40,7 +40,7 @@ class Connection:
         self,
         addresses: tuple[Address, ...],
         session: Session,
-        tls: ssl.SSLContext | None,
+        dial: Dial,
         max_wait: float,
     ) -> None:
         self.session = session
@@ -55,7 +55,7 @@ class Connection:
         dispatcher = EventDispatcher(
             self._inboxes, self.answers, self.acknowledgements, self.status
         )
-        self._link = BrokerLink(session, tls, self.writer, dispatcher, self.status)
+        self._link = BrokerLink(session, dial, self.writer, dispatcher, self.status)
         self._keeper: asyncio.Task[None] | None = None
         self._expiry: asyncio.TimerHandle | None = None
 

@@ -63,6 +63,24 @@ class Feeds:
         self._writer.schedule()
         return True
 
+    def nack(self, id: int, position: int, delay_us: int) -> bool:
+        """The application gives a message back. False: its subscription has ended."""
+        if self._status.failure is not None:
+            raise self._status.failure
+        if not self._subscriptions.nack(id, position, delay_us):
+            return False
+        self._writer.schedule()
+        return True
+
+    def reject(self, id: int, position: int, reason: str) -> bool:
+        """The application will never process a message. False: its subscription has ended."""
+        if self._status.failure is not None:
+            raise self._status.failure
+        if not self._subscriptions.reject(id, position, reason):
+            return False
+        self._writer.schedule()
+        return True
+
     def acknowledge_all(self, id: int, positions: Iterable[int]) -> None:
         """The application has processed many messages; those of an ended subscription are ignored."""
         for position in positions:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 import time
 
 from palio.errors import RefusedByBroker, Unreachable
@@ -19,7 +18,7 @@ from palio.net.client.broker_socket import (
     DIAL_S_MAX_OF_SEVERAL,
     LINGER_S,
     BrokerSocket,
-    dial,
+    Dial,
 )
 from palio.net.client.dispatcher import EventDispatcher
 from palio.net.client.status import ClientStatus
@@ -35,13 +34,13 @@ class BrokerLink:
     def __init__(
         self,
         session: Session,
-        tls: ssl.SSLContext | None,
+        dial: Dial,
         writer: Writer,
         dispatcher: EventDispatcher,
         status: ClientStatus,
     ) -> None:
         self._session = session
-        self._tls = tls
+        self._dial_socket = dial
         self._writer = writer
         self._dispatcher = dispatcher
         self._status = status
@@ -62,7 +61,7 @@ class BrokerLink:
         self._welcomed: asyncio.Future[None] = self._loop.create_future()
         socket = BrokerSocket(self._open, self._receive, self._pause, self._lose)
         try:
-            await dial(self._status.address, self._tls, socket, self._dial_s_max)
+            await self._dial_socket(self._status.address, socket, self._dial_s_max)
             async with asyncio.timeout(self._dial_s_max):
                 await self._welcomed
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""A message as an application receives it: attributes, body, and the fields of its header.
+"""A message as an application receives it: attributes, headers, body, and the fields of its header.
 
 Both clients, for asyncio and for threads, derive their notes from it.
 """
@@ -12,6 +12,7 @@ from palio.model.message import Message
 from palio.net.client.attributes import from_bytes
 from palio.protocol.wire.control import PatternItem
 from palio.protocol.wire.headers import DeliverHeader
+from palio.protocol.wire.message_headers import Headers, body_of, headers_of
 from palio.protocol.wire.publishers import split_key
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,13 +38,24 @@ def microseconds(time: object) -> int:
 class ReceivedMessage:
     """A message that arrived. Its attributes are parsed when they are first asked for."""
 
-    __slots__ = ("_attributes", "_header", "_text", "body")
+    __slots__ = ("_attributes", "_header", "_payload", "_text")
 
-    def __init__(self, header: DeliverHeader | PatternItem, text: bytes | str, body: bytes) -> None:
+    def __init__(
+        self, header: DeliverHeader | PatternItem, text: bytes | str, payload: bytes
+    ) -> None:
         self._header = header
         self._text = text
         self._attributes: Message | None = None
-        self.body = body
+        self._payload = payload
+
+    @property
+    def body(self) -> bytes:
+        return body_of(self._payload)
+
+    @property
+    def headers(self) -> Headers:
+        """What it carries beside its attributes; empty if there is nothing."""
+        return headers_of(self._payload)
 
     @property
     def attributes(self) -> Message:
@@ -80,6 +92,12 @@ class ReceivedMessage:
     def position(self) -> int:
         """Its position in the queue of a durable subscription; 0: it came from no queue."""
         return self._header.position if isinstance(self._header, DeliverHeader) else 0
+
+    @property
+    def deliveries(self) -> int:
+        """How often it has been delivered, this time included; 1: for the first time. What a broker may
+        have sent before a restart counts once. At most 127 are told."""
+        return self._header.deliveries if isinstance(self._header, DeliverHeader) else 1
 
     @property
     def again(self) -> bool:

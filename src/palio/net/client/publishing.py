@@ -22,6 +22,7 @@ from palio.net.client.writer import Writer
 from palio.protocol.client.outbox import Outbox
 from palio.protocol.client.publisher import SessionPublisher
 from palio.protocol.client.quenching import QuenchFilter
+from palio.protocol.wire.message_headers import NO_HEADERS, Headers, packed
 
 CHUNK = 256
 TURN_BYTES = 1 << 20
@@ -30,8 +31,8 @@ UNFLUSHED_MAX = 512
 """Messages that may gather before a publisher must let the loop write."""
 
 Attributes: TypeAlias = Message | Mapping[str, object]
-Outgoing: TypeAlias = Attributes | tuple[Attributes, bytes]
-"""A message, or a pair of message and body."""
+Outgoing: TypeAlias = Attributes | tuple[Attributes, bytes] | tuple[Attributes, bytes, Headers]
+"""A message; or it and its body; or it, its body and its headers."""
 
 
 class ClientPublishing:
@@ -63,17 +64,20 @@ class ClientPublishing:
         self.quenched = 0
         """Messages that were not sent because nobody wanted them."""
 
-    async def publish(self, attributes: Attributes, body: bytes, durable: bool) -> int | None:
+    async def publish(
+        self, attributes: Attributes, body: bytes, durable: bool, headers: Headers | None
+    ) -> int | None:
         """Publish one message; see `Client.publish`."""
         self._status.check()
         text = to_bytes(attributes)
         if type(body) is not bytes:
             body = as_body(body)
+        block = self._packed(headers) if headers else NO_HEADERS
         if self._quenching.wanted is not None and not self._is_wanted(attributes):
             return None
         if not self._has_room(durable):
             await self._wait_for_room(durable)
-        number = self._publisher.publish(text, body, time.time_ns() // 1000, durable)
+        number = self._publisher.publish(text, body, time.time_ns() // 1000, durable, block)
         self._writer.schedule()
         if durable and number > self._outbox.settled:
             await self._acknowledgements.wait(number)
@@ -110,20 +114,30 @@ class ClientPublishing:
         try:
             while at < len(chunk) and size < TURN_BYTES and (outbox.has_room or not durable):
                 message = chunk[at]
-                attributes, body = message if isinstance(message, tuple) else (message, b"")
+                block = NO_HEADERS
+                if not isinstance(message, tuple):
+                    attributes, body = message, b""
+                elif len(message) == 2:
+                    attributes, body = message
+                else:
+                    attributes, body, headers = message
+                    block = self._packed(headers)
                 text = to_bytes(attributes)
                 if type(body) is not bytes:
                     body = as_body(body)
                 if not is_quenching or self._is_wanted(attributes):
-                    last = publish(text, body, now_us, durable)
+                    last = publish(text, body, now_us, durable, block)
                     first = first or last
-                    size += len(text) + len(body)
+                    size += len(text) + len(body) + len(block)
                 at += 1
         finally:
             if last:
                 batch.add(first, last)  # no other task ran meanwhile: the numbers are consecutive
             self._writer.schedule(at - start)
         return at
+
+    def _packed(self, headers: Headers) -> bytes:
+        return packed(headers, self._publisher.headers_max)
 
     def _is_wanted(self, attributes: Attributes) -> bool:
         is_wanted = self._quenching.wants(as_message(attributes))

@@ -6,22 +6,45 @@ client is closed, or when nobody refers to them, or to one of their notes, any m
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
-from palio.errors import InvalidPredicate, RefusedByBroker, SubscriptionEnded
+from palio.errors import (
+    InvalidPredicate,
+    InvalidValue,
+    LivesElsewhere,
+    RefusedByBroker,
+    SubscriptionEnded,
+)
 from palio.model.covering import covers
 from palio.model.predicate import Predicate
 from palio.net.client.feeds import Feeds
 from palio.net.client.inbox import InboxClosed
 from palio.net.client.notes import ReceivedMessage
-from palio.protocol.wire.control import PatternItem, Subscribed
+from palio.net.client.replying import reply_to
+from palio.net.client.times import Duration, microseconds_of
+from palio.protocol.wire.control import REJECTION_MAX, PatternItem, Subscribed
+from palio.protocol.wire.message_headers import NO_HEADERS, Headers
+
+Publish: TypeAlias = Callable[
+    [Mapping[str, object], bytes, bool, Headers | None], Coroutine[Any, Any, int | None]
+]
+"""`ClientPublishing.publish`, for replies."""
 
 log = logging.getLogger("palio.client")
 
 Out = TypeVar("Out")
+
+
+def check_rejection(reason: object) -> None:
+    """Raise InvalidValue unless this may be the reason of a rejection."""
+    if not isinstance(reason, str) or len(reason) > REJECTION_MAX:
+        raise InvalidValue(
+            f"the reason {reason!r:.60}: a text of at most {REJECTION_MAX} characters is needed"
+        )
 
 
 class Note(ReceivedMessage):
@@ -30,9 +53,9 @@ class Note(ReceivedMessage):
     __slots__ = ("_source",)
 
     def __init__(
-        self, source: Subscription | PatternSubscription, header: Any, text: Any, body: bytes
+        self, source: Subscription | PatternSubscription, header: Any, text: Any, payload: bytes
     ) -> None:
-        super().__init__(header, text, body)
+        super().__init__(header, text, payload)
         self._source = source
 
     async def ack(self) -> None:
@@ -48,6 +71,43 @@ class Note(ReceivedMessage):
         if self.position:
             self._source._acknowledge(self.position)
 
+    async def nack(self, delay: Duration = 0.0) -> None:
+        """Give the message back: a durable subscription sends it again, to any consumer, not before the
+        delay (seconds, or a timedelta) is over. It has no effect where there is nothing to acknowledge,
+        or after `ack`."""
+        self.nack_soon(delay)
+
+    def nack_soon(self, delay: Duration = 0.0) -> None:
+        """The same, for code that cannot await."""
+        delay_us = microseconds_of("delay", delay)
+        if self.position:
+            self._source._nack(self.position, delay_us)
+
+    async def reject(self, reason: str = "") -> None:
+        """Say that the message will never be processed: it leaves the queue of its durable subscription,
+        and is published as a dead letter with this reason. It has no effect where there is nothing to
+        acknowledge, or after `ack`."""
+        self.reject_soon(reason)
+
+    def reject_soon(self, reason: str = "") -> None:
+        """The same, for code that cannot await."""
+        check_rejection(reason)
+        if self.position:
+            self._source._reject(self.position, reason)
+
+    async def reply(
+        self,
+        body: bytes = b"",
+        *,
+        attributes: Mapping[str, object] | None = None,
+        headers: Headers | None = None,
+        durable: bool = False,
+    ) -> None:
+        """Answer a request: the reply goes to whoever asked, and to nobody else who does not subscribe
+        to its topic. Raises InvalidValue if the message asks for no reply."""
+        content, named = reply_to(self, attributes, headers)
+        await self._source._publish(content, body, durable, named)
+
     def check(self) -> None:
         """Raise what `ack` would raise now."""
         self._source._check_open()
@@ -56,14 +116,24 @@ class Note(ReceivedMessage):
 class _NoteIterator(Generic[Out]):
     """What subscriptions and watches share: the iteration, its beginning and its end."""
 
-    def __init__(self, feeds: Feeds, what: str, **request: Any) -> None:
+    def __init__(self, feeds: Feeds, what: str, publish: Publish, **request: Any) -> None:
         self._feeds = feeds
+        self._publish = publish
         self._what = what
         self._credit: int = request["credit"]
         self._id, self._inbox = feeds.open(**request)
+        self._request = request
+        self.follow: Callable[[LivesElsewhere], Coroutine[Any, Any, Feeds]] | None = None
+        """Gets to the broker where it lives."""
+        self._following: asyncio.Task[None] | None = None
         self._taken = 0
         self._is_closed = False
         self._has_warned = False
+
+    @property
+    def waiting(self) -> int:
+        """How many have arrived and are not taken."""
+        return len(self._inbox.items)
 
     async def ready(self) -> None:
         """Wait until the broker has accepted it; if not, raises ParseError for a text that is wrong,
@@ -72,6 +142,27 @@ class _NoteIterator(Generic[Out]):
             await self._feeds.wait_for_confirmation(self._inbox)
         except InboxClosed:
             raise SubscriptionEnded(f"{self._what} is closed") from None
+        except LivesElsewhere as error:
+            await self._follow(error)
+            await self.ready()
+
+    async def _follow(self, error: LivesElsewhere) -> None:
+        """Begin anew at the broker where it lives; several tasks may wait for that."""
+        if self.follow is None or self._is_closed:
+            raise error
+        if self._following is None:
+            self._following = asyncio.create_task(self._begin_at_home(error, self.follow))
+        elif (
+            self._following.done() and self._inbox.failure is error
+        ):  # sent from there to elsewhere
+            raise error
+        await asyncio.shield(self._following)
+
+    async def _begin_at_home(
+        self, error: LivesElsewhere, follow: Callable[[LivesElsewhere], Coroutine[Any, Any, Feeds]]
+    ) -> None:
+        self._feeds = await follow(error)
+        self._id, self._inbox = self._feeds.open(**self._request)
 
     def __aiter__(self) -> Self:
         return self
@@ -85,6 +176,9 @@ class _NoteIterator(Generic[Out]):
                 await inbox.wait_for_item()
             except InboxClosed:
                 raise StopAsyncIteration from None
+            except LivesElsewhere as error:
+                await self._follow(error)
+                return await self.__anext__()
         return self._pop()
 
     async def many(self, most: int = 1000) -> list[Out]:
@@ -184,8 +278,8 @@ class _NoteIterator(Generic[Out]):
 class Subscription(_NoteIterator[Note]):
     """Notes of the messages that a predicate selects."""
 
-    def __init__(self, feeds: Feeds, what: str, **request: Any) -> None:
-        super().__init__(feeds, what, **request)
+    def __init__(self, feeds: Feeds, what: str, publish: Publish, **request: Any) -> None:
+        super().__init__(feeds, what, publish, **request)
         self.predicate: str = request["predicate"]
         self.durable: str = request["durable"]
         """The name of a durable subscription; empty for a live one."""
@@ -210,10 +304,26 @@ class Subscription(_NoteIterator[Note]):
         """The broker's last confirmation: where the queue begins and ends, and its version."""
         return self._feeds.confirmation(self._id)
 
+    @property
+    def took_over(self) -> bool:
+        """Whether it has taken its durable subscription over from another client when it began, or when
+        it was last connected again. That client's iteration has ended with SubscriptionEnded, whose code is
+        `taken_over`."""
+        confirmation = self.subscribed
+        return confirmation is not None and confirmation.took_over
+
     async def acknowledge(self, positions: Iterable[int]) -> None:
         """Acknowledge many notes at once, by their positions."""
         self._check_open()
         self._feeds.acknowledge_all(self._id, positions)
+
+    def _nack(self, position: int, delay_us: int) -> None:
+        if not self._feeds.nack(self._id, position, delay_us):
+            raise self._ended()
+
+    def _reject(self, position: int, reason: str) -> None:
+        if not self._feeds.reject(self._id, position, reason):
+            raise self._ended()
 
     def _acknowledge(self, position: int) -> None:
         if not self._feeds.acknowledge(self._id, position):
@@ -226,7 +336,13 @@ class PatternSubscription(_NoteIterator[list[Note]]):
     def _pop(self) -> list[Note]:
         parts: tuple[PatternItem, ...] = self._inbox.items.popleft()
         self._consume()
-        return [Note(self, part, part.attributes, b"") for part in parts]
+        return [Note(self, part, part.attributes, NO_HEADERS) for part in parts]
 
     def _acknowledge(self, position: int) -> None:
         """There is nothing to acknowledge."""
+
+    def _nack(self, position: int, delay_us: int) -> None:
+        """There is nothing to give back."""
+
+    def _reject(self, position: int, reason: str) -> None:
+        """There is nothing to reject."""

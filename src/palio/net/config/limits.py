@@ -14,8 +14,10 @@ from palio.protocol.broker.settings import (
     SubscriptionBounds,
     WaitingBounds,
 )
+from palio.protocol.durability.bounds import DelayBounds
 from palio.protocol.policies.broker_record import FILTERS_MAX
 from palio.protocol.wire.frames import Limits
+from palio.protocol.wire.message_headers import SIZE_MAX
 from palio.protocol.wire.parts import CONTROL_BYTES_MIN, TEXT_BYTES_MAX
 
 _USUAL = Settings("broker", Access())
@@ -32,6 +34,7 @@ class ConfiguredLimits(NamedTuple):
     subscriptions: SubscriptionBounds
     waiting_max: int
     waiting: WaitingBounds
+    delays: DelayBounds
 
 
 def read_limits(top: Section) -> ConfiguredLimits:
@@ -42,6 +45,7 @@ def read_limits(top: Section) -> ConfiguredLimits:
         header=section.size("header", usual.header),
         attributes=section.size("attributes", usual.attributes),
         body=section.size("body", usual.body),
+        headers=section.size("headers", usual.headers),
     )
     connections = _connection_bounds(section, frames)
     host = HostLimits(
@@ -56,17 +60,27 @@ def read_limits(top: Section) -> ConfiguredLimits:
         text_bytes_max=section.size("predicate", _USUAL.subscriptions.text_bytes_max),
         filters_max=section.count("filters", _USUAL.subscriptions.filters_max),
         predicates_bytes_max=section.size("predicates", _USUAL.subscriptions.predicates_bytes_max),
+        calls_max=section.count("calls", _USUAL.subscriptions.calls_max),
+        steps_max=section.count("steps", _USUAL.subscriptions.steps_max),
         watches_max=section.count("watches", _USUAL.subscriptions.watches_max),
         advertisements_max=section.count("advertisements", _USUAL.subscriptions.advertisements_max),
     )
     waiting_max = section.count("waiting", _USUAL.waiting_max)
     waiting = _waiting_bounds(section, frames)
+    usual_delays = DelayBounds()
+    delays = DelayBounds(
+        section.duration_us("delay", usual_delays.longest_us),
+        section.count("delayed", usual_delays.messages),
+        section.size("delayed_bytes", usual_delays.bytes),
+    )
     section.finish()
     if frames.header < usual.header:
         section.wrong(
             "header",
             f"brokers send headers of up to {usual.header >> 10} KiB: it must be that at least",
         )
+    if frames.headers > SIZE_MAX:
+        section.wrong("headers", f"message headers have at most {SIZE_MAX:,} bytes")
     if frames.control < CONTROL_BYTES_MIN:
         section.wrong(
             "control",
@@ -85,7 +99,7 @@ def read_limits(top: Section) -> ConfiguredLimits:
         )
     if host.unsent_bytes < host.stuck_bytes:
         section.wrong("unsent", "it is for all connections, so it must not be smaller than stuck")
-    return ConfiguredLimits(frames, host, connections, subscriptions, waiting_max, waiting)
+    return ConfiguredLimits(frames, host, connections, subscriptions, waiting_max, waiting, delays)
 
 
 def _connection_bounds(section: Section, frames: Limits) -> ConnectionBounds:
@@ -108,7 +122,9 @@ def _waiting_bounds(section: Section, frames: Limits) -> WaitingBounds:
     usual, message = _USUAL.waiting, frames.message + WAITING_OVERHEAD
     queue_bytes = section.size("waiting_bytes", max(usual.queue_bytes, message))
     identity_bytes = section.size("waiting_identity", max(usual.identity_bytes, queue_bytes))
-    held_bytes = section.size("held", usual.held_bytes + max(0, frames.body - _USUAL.limits.body))
+    held_bytes = section.size(
+        "held", usual.held_bytes + max(0, frames.payload - _USUAL.limits.payload)
+    )
     watch_bytes = section.size("watch", usual.watch_bytes)
     found = WaitingBounds(
         queue_bytes=queue_bytes,

@@ -11,8 +11,12 @@ import msgspec
 from palio.errors import PalioError
 from palio.model.language import parse
 from palio.model.predicate import Predicate
+from palio.net.config.http import read_http
 from palio.net.config.limits import read_limits
+from palio.net.config.mqtt import read_mqtt
+from palio.net.config.schemas import read_schemas
 from palio.net.config.sections import InvalidConfig, Section
+from palio.net.config.sinks import read_sinks
 from palio.net.config.values import (
     Config,
     NeighbourAddress,
@@ -48,6 +52,7 @@ def read(path: Path) -> Config:
     broker = top.section("broker")
     name = broker.name("name")
     listen = broker.endpoint("listen", Endpoint("127.0.0.1", 7400))
+    address = broker.text("address", "")
     data = broker.file("data", path.parent / name)
     routing = broker.choice("routing", ROUTINGS, _USUAL.routing)
     advertisements = broker.truth("advertisements", _USUAL.advertisements)
@@ -56,12 +61,14 @@ def read(path: Path) -> Config:
     tls = _tls(top)
     known, addresses = _neighbours(top, name, shared, tls is not None)
     limits = read_limits(top)
-    full, orphans_us, bounds = _durability(top)
+    full, deliveries_max, orphans_us, bounds = _durability(top)
     keepalive_us, skew_us, handshake_us, frame_us, times = _times(top)
     access, quench = _access(top, listen, tls)
+    schemas = read_schemas(top)
     try:
         settings = Settings(
             name=name,
+            address=address or _address(listen, tls is not None),
             access=access,
             quench=quench,
             neighbours=known,
@@ -77,15 +84,32 @@ def read(path: Path) -> Config:
             ),
             subscriptions=limits.subscriptions,
             full=full,
+            deliveries_max=deliveries_max,
             orphans_us=orphans_us,
-            bounds=bounds,
+            bounds=msgspec.structs.replace(bounds, delays=limits.delays),
+            schemas=schemas,
         )
     except PalioError as error:  # of several sections together
         raise InvalidConfig(str(error), path=path) from None
     metrics, storage = _metrics(top, listen), _storage(top)
+    mqtt = read_mqtt(top, limits.frames, tls is not None)
+    http = read_http(top, [listen, metrics], tls is not None)
+    sinks = read_sinks(top, name)
     top.finish()
     return Config(
-        path, listen, data, settings, addresses, tls, limits.host, times, metrics, storage
+        path,
+        listen,
+        data,
+        settings,
+        addresses,
+        tls,
+        limits.host,
+        times,
+        metrics,
+        storage,
+        mqtt,
+        http,
+        sinks,
     )
 
 
@@ -209,6 +233,12 @@ def _add_identity(
             section.wrong("certificate", f"{other} has the same one; each identity needs its own")
 
 
+def _address(listen: Endpoint, is_secure: bool) -> str:
+    """At which clients reach the broker, if that is clear from where it listens."""
+    is_anywhere = listen.host in ("0.0.0.0", "::") or not listen.port
+    return "" if is_anywhere else f"palio{'s' * is_secure}://{listen}"
+
+
 def _predicate(section: Section, key: str, default: str | None) -> Predicate | None:
     text = section.text(key, default)
     try:
@@ -217,9 +247,10 @@ def _predicate(section: Section, key: str, default: str | None) -> Predicate | N
         section.wrong(key, f"{error}")
 
 
-def _durability(top: Section) -> tuple[Full, int | None, Bounds]:
+def _durability(top: Section) -> tuple[Full, int, int | None, Bounds]:
     queues, log, usual = top.section("queues"), top.section("log"), Bounds()
     full = queues.choice("full", [policy.value for policy in Full], Full.BLOCK.value)
+    deliveries_max = queues.count("deliveries", 0, 0)
     # 0 is "never" too: whoever means that with it must not delete everything at once
     orphans_us = queues.duration_us("orphans", _ORPHANS_US, never=True) or None
     bounds = Bounds(
@@ -238,7 +269,7 @@ def _durability(top: Section) -> tuple[Full, int | None, Bounds]:
     log.finish()
     if bounds.journal_bytes < bounds.retention_bytes:
         log.wrong("bytes", "it must not be smaller than keep_bytes")
-    return Full(full), orphans_us, bounds
+    return Full(full), deliveries_max, orphans_us, bounds
 
 
 def _times(top: Section) -> tuple[int, int, int, int, Times]:

@@ -256,4 +256,12 @@ class Section:
         return int(amount)
 
 
+def texts(section: Section, key: str) -> tuple[str, ...]:
+    """A list of texts; empty if the key is missing."""
+    found = section._values[key] if section.has(key) else []
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        section.wrong(key, f'it must be a list of texts: ["...", "..."], not {found!r}')
+    return tuple(found)
+
+
 _NAME_RULE = "names are letters, digits, dots, dashes and underscores, at most 64"

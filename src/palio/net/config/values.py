@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from palio.net.config.mqtt import MqttConfig
+from palio.net.config.sinks import SinkSettings
 from palio.net.endpoint import Endpoint
 from palio.protocol.broker.settings import Settings
 
@@ -66,12 +68,41 @@ class PostgresSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """The HTTP listener, and its bounds."""
+
+    listen: Endpoint
+    tls: bool
+    origins: tuple[str, ...]
+    """Other origins whose pages may use it from a browser."""
+    hosts: tuple[str, ...]
+    """Names under which it is reached; empty: any, on loopback only names and addresses of loopback."""
+    connections_max: int
+    head_bytes_max: int
+    """Of the request line and the header fields."""
+    body_bytes_max: int
+    bodies_bytes_max: int
+    """Of all requests that are being read or served."""
+    head_us_max: int
+    """How long a head, each 64 KiB of a body, and a TLS handshake may take."""
+    idle_us_max: int
+    """How long a connection may wait for its next request."""
+    answer_us_max: int
+    """How long a request waits for the broker."""
+    stalled_us_max: int
+    """How long the other end may read nothing."""
+    heartbeat_us: int
+    login_us: int
+    """How long a cookie is good for."""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     path: Path
     listen: Endpoint
     data: Path
     settings: Settings
-    """For the core. Only its access can change while the broker runs."""
+    """For the core. Only its access and its schemas can change while the broker runs."""
     neighbours: dict[str, NeighbourAddress]
     tls: Tls | None
     limits: HostLimits
@@ -79,6 +110,9 @@ class Config:
     metrics: Endpoint | None
     storage: PostgresSettings | None = None
     """None: SQLite, in the directory `data`."""
+    mqtt: MqttConfig | None = None
+    http: HttpSettings | None = None
+    sinks: SinkSettings | None = None
 
     @property
     def name(self) -> str:
@@ -103,6 +137,12 @@ class Config:
                 f"{self.path}: nobody can connect: there is no [identities.NAME], and anonymous is "
                 f"false in [access]"
             )
+        if self.http is not None and not self.http.tls and not self.http.listen.is_loopback:
+            yield (
+                f"{self.path}: HTTP on {self.http.listen} is without TLS: tokens and messages can be "
+                f"read and changed on the way; add [tls], or put a proxy with TLS before it and "
+                f"listen on 127.0.0.1"
+            )
         if self.metrics is not None and not self.metrics.is_loopback:
             yield f"{self.path}: metrics are shown to anybody who reaches {self.metrics}"
 
@@ -114,4 +154,4 @@ def changes_that_wait(running: Config, new: Config) -> list[str]:
         *((part, running.settings, new.settings) for part in Settings.__struct_fields__),
     ]
     changed = [part for part, a, b in pairs if getattr(a, part) != getattr(b, part)]
-    return [part for part in dict.fromkeys(changed) if part != "access"]
+    return [part for part in dict.fromkeys(changed) if part not in ("access", "schemas")]

@@ -4,14 +4,14 @@
                                        ◀──write, pause_reading, finish, dismiss── (by link number)
 
 The host knows connections only by `ServedConnection`. Towards the host every connection speaks
-native frames, whatever it speaks on its socket, so there is one kind of link to the core (MQTT and
-HTTP are planned):
+native frames, whatever it speaks on its socket, so there is one kind of link to the core:
 
     native   passes bytes through in both directions
     MQTT     CONNECT becomes Hello (the password is the token), SUBSCRIBE becomes
              SubscribeRequest, PUBLISH a message frame; `write` gets whole frames and encodes them as MQTT packets. The connection
              answers the core's Ping by itself, because MQTT has a keepalive of its own.
-    HTTP     a request with Server-Sent Events, or a WebSocket, is a connection; it ends with the request
+    HTTP     the socket is unknown to the host; each stream is a native client with a link inside the process
+             (`in_process.py`), and requests of one credential share one
 
 A connection calls its host only from the event loop's thread.
 """
@@ -19,9 +19,11 @@ A connection calls its host only from the event loop's thread.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from palio.net.endpoint import Endpoint
+from palio.net.monitoring.measures import Measure
 from palio.protocol.wire.codes import CloseCode
 
 
@@ -43,6 +45,11 @@ class ServedConnection(Protocol):
     @property
     def dials(self) -> str | None:
         """The neighbour at the other end, if this broker dialled it."""
+        ...
+
+    @property
+    def is_in_process(self) -> bool:
+        """Its other end is in this process, and cannot vanish without a word."""
         ...
 
     @property
@@ -85,8 +92,9 @@ class ServedConnection(Protocol):
 class ConnectionHost(Protocol):
     """The host, as a connection sees it."""
 
-    def attach(self, connection: ServedConnection, certificate: str) -> int:
-        """A connection is open. `certificate` is the verified name of the other end, or empty.
+    def attach(self, connection: ServedConnection, certificate: str, identity: str = "") -> int:
+        """A connection is open. `certificate` is the verified name of the other end, or empty;
+        `identity`: that of a client whose listener knows it already, from before a restart.
 
         Gives its link number for all other calls; 0: the host refused and dismissed it.
         """
@@ -126,4 +134,8 @@ class Listener(Protocol):
 
     async def wait_closed(self) -> None:
         """Return when all its connections are closed."""
+        ...
+
+    def measures(self) -> Iterable[Measure]:
+        """What it counts, besides what the host counts of connections."""
         ...

@@ -6,12 +6,14 @@ import asyncio
 import errno
 import os
 import ssl
+from collections.abc import Iterable
 
 from palio.errors import PalioError
 from palio.net.endpoint import Endpoint
 from palio.net.listeners.listener import ConnectionHost
 from palio.net.listeners.native_connection import NativeConnection
 from palio.net.listeners.tls import TlsHandshake
+from palio.net.monitoring.measures import Measure
 
 _BACKLOG = 1024
 
@@ -54,6 +56,9 @@ class NativeListener:
     async def wait_closed(self) -> None:
         if self._server is not None:
             await self._server.wait_closed()
+
+    def measures(self) -> Iterable[Measure]:
+        return ()
 
 
 def listening_refused(endpoint: Endpoint, error: OSError, setting: str) -> PalioError:

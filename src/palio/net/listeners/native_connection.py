@@ -29,6 +29,8 @@ _LARGE_BYTES = 16 << 10
 class NativeConnection(asyncio.Protocol):
     """A `ServedConnection`. `dials`: the neighbour at the other end, if this broker dialled."""
 
+    is_in_process = False
+
     def __init__(
         self, host: ConnectionHost, congested_bytes: int, dials: str | None = None
     ) -> None:
@@ -49,7 +51,7 @@ class NativeConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self.peer = _peer(transport)
+        self.peer = peer_of(transport)
         self._transport.set_write_buffer_limits(high=self._congested_bytes)
         certificate = certificate_name(transport.get_extra_info("ssl_object"))
         self._link = self._host.attach(self, certificate)
@@ -57,7 +59,7 @@ class NativeConnection(asyncio.Protocol):
     def accepted(self, socket: asyncio.Transport) -> None:
         """The TLS handshake begins."""
         self._unsecured = socket
-        self.peer = _peer(socket)
+        self.peer = peer_of(socket)
         self._link = self._host.attach(self, "")
 
     def handshake_received(self, size: int) -> bool:
@@ -155,7 +157,7 @@ class NativeConnection(asyncio.Protocol):
                 self._transport.abort()
         loop = asyncio.get_running_loop()
         timers = [loop.call_later(_LINGER_S, self._close), loop.call_later(wait_s, self.abort)]
-        self.closed.add_done_callback(lambda _: _cancel(timers))
+        self.closed.add_done_callback(lambda _: cancel_all(timers))
 
     def _close(self) -> None:
         if self._transport is not None:
@@ -193,11 +195,11 @@ def _joined(pieces: list[bytes]) -> list[bytes]:
     return found
 
 
-def _peer(transport: asyncio.BaseTransport) -> str:
+def peer_of(transport: asyncio.BaseTransport) -> str:
     address = transport.get_extra_info("peername")
     return f"{address[0]}:{address[1]}" if isinstance(address, tuple) else "?"
 
 
-def _cancel(timers: list[asyncio.TimerHandle]) -> None:
+def cancel_all(timers: list[asyncio.TimerHandle]) -> None:
     for timer in timers:
         timer.cancel()

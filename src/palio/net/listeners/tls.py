@@ -1,7 +1,7 @@
 """The TLS handshake of a connection that a listener accepted: bounded in bytes and in number, as in time.
 
     accepted ─▶ host.attach: a stranger takes its place ─▶ bytes, each part told to the host
-             ─▶ complete: NativeConnection.secured, with the name in the certificate
+             ─▶ complete: SecuredConnection.secured, with the name in the certificate
 
 `loop.start_tls` does the handshake. While it lasts, `TlsHandshake` stands between the socket and the
 protocol that `start_tls` has set: it tells the host how many bytes came, passes them on, and steps aside
@@ -16,18 +16,34 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import cast
-
-from palio.net.listeners.native_connection import NativeConnection
+from typing import Protocol, cast
 
 _EARLY_BYTES_MAX = 16 << 10
+
+
+class SecuredConnection(Protocol):
+    """A connection of a listener, as its TLS handshake sees it; also the protocol of its transport."""
+
+    def accepted(self, socket: asyncio.Transport) -> None:
+        """The TLS handshake begins."""
+        ...
+
+    def handshake_received(self, size: int) -> bool:
+        """So many bytes of the TLS handshake came; False: the connection is closed."""
+        ...
+
+    def secured(self, transport: asyncio.Transport) -> None:
+        """The TLS handshake is complete."""
+        ...
+
+    def connection_lost(self, error: Exception | None) -> None: ...
 
 
 class TlsHandshake(asyncio.BufferedProtocol):
     """Of one connection; `wait_s`: how long it may take at most."""
 
     def __init__(
-        self, connection: NativeConnection, context: ssl.SSLContext, wait_s: float
+        self, connection: SecuredConnection, context: ssl.SSLContext, wait_s: float
     ) -> None:
         self._connection, self._context, self._wait_s = connection, context, wait_s
         self._socket: asyncio.Transport | None = None
@@ -48,7 +64,7 @@ class TlsHandshake(asyncio.BufferedProtocol):
         try:
             transport = await asyncio.get_running_loop().start_tls(
                 socket,
-                self._connection,
+                cast(asyncio.Protocol, self._connection),
                 self._context,
                 server_side=True,
                 ssl_handshake_timeout=self._wait_s,

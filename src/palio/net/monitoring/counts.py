@@ -71,3 +71,23 @@ class HostCounts:
     reading_pauses: int = 0
     """How often the host stopped reading because too much waited for its commit."""
     commits: Durations = field(default_factory=Durations)
+
+
+@dataclass(slots=True)
+class HttpCounts:
+    """Counters of the HTTP listener since the broker started."""
+
+    accepted: int = 0
+    requests: int = 0
+    refused: int = 0
+    """Requests that were refused before they were read."""
+    late: int = 0
+    """Requests that did not come in time, and connections on which none came."""
+    displaced: int = 0
+    """Connections that gave their place to newer ones."""
+    stalled: int = 0
+    """Connections that were cut off because the other end did not read."""
+    published: int = 0
+    delivered: int = 0
+    statuses: Counter[int] = field(default_factory=Counter)
+    """Answers, by their status."""

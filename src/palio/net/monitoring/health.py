@@ -12,13 +12,17 @@ made share the next.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from palio.net.monitoring.measures import Measure
 from palio.net.monitoring.metrics import CONTENT_TYPE, MeasuredHost, Metrics
 from palio.net.monitoring.web import HttpResponse, Page, as_json
 
 
-def pages(broker: str, host: MeasuredHost) -> dict[str, Page]:
+def pages(
+    broker: str, host: MeasuredHost, more: Callable[[], Iterable[Measure]] = tuple
+) -> dict[str, Page]:
+    """`more`: what listeners measure."""
 
     async def health() -> HttpResponse:
         if host.finished.done():
@@ -26,17 +30,19 @@ def pages(broker: str, host: MeasuredHost) -> dict[str, Page]:
         return as_json(200, broker=broker, status="alive")
 
     async def readiness() -> HttpResponse:
-        if host.is_ready:
+        if not host.unready_reason:
             count = host.connection_count
             return as_json(200, broker=broker, status="ready", connections=count)
         return as_json(503, broker=broker, status="not ready", reason=host.unready_reason)
 
-    return {"/metrics": _MetricsPage(broker, host), "/healthz": health, "/readyz": readiness}
+    return {"/metrics": _MetricsPage(broker, host, more), "/healthz": health, "/readyz": readiness}
 
 
 class _MetricsPage:
-    def __init__(self, broker: str, host: MeasuredHost) -> None:
-        self._metrics, self._watch = Metrics(broker, host), host.watch
+    def __init__(
+        self, broker: str, host: MeasuredHost, more: Callable[[], Iterable[Measure]]
+    ) -> None:
+        self._metrics, self._watch = Metrics(broker, host, more), host.watch
         self._under_way: asyncio.Task[HttpResponse] | None = None
         self._next: asyncio.Task[HttpResponse] | None = None
 

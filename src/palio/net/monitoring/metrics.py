@@ -7,18 +7,20 @@ and their help text.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from palio.errors import MissingSoftware
 from palio.net.monitoring.counts import Durations, HostCounts
+from palio.net.monitoring.measures import Measure
 from palio.protocol.broker.snapshot import (
     DurableCounters,
     LiveCounters,
     MemoryGauges,
     QueueGauges,
+    RepublishedSnapshot,
     Snapshot,
     StoreGauges,
     TableGauges,
@@ -60,7 +62,9 @@ _LIVE: Final[_Names] = {
     "delivered": ("delivered", "Live messages delivered to clients"),
     "carry_refused": ("carry_refused", "Durable messages refused: no room at a neighbour; resent later"),
     "delivery_dropped": ("delivered_dropped", "Live messages dropped: a client was too slow"),
+    "expired": ("expired", "Live messages not delivered: their time was over"),
     "subscriptions_ended": ("subscriptions_ended", "Live subscriptions ended: a client was too slow"),
+    "expression_failures": ("expression_failures", "Expressions that could not be computed for a message"),
     "pattern_keys_dropped": ("pattern_keys_dropped", "Keys of patterns dropped: too much was held"),
     "pattern_dropped": ("pattern_dropped", "Messages dropped: too many waited for patterns"),
 }  # fmt: skip
@@ -73,9 +77,17 @@ _DURABLE: Final[_Names] = {
     "delivered": ("durable_delivered", "Durable messages delivered to clients"),
     "redelivered": ("durable_redelivered", "Durable messages delivered to clients once more"),
     "acknowledged": ("durable_acknowledged", "Durable messages that clients acknowledged"),
+    "returned": ("durable_returned", "Durable messages that clients gave back: nack"),
     "dropped": ("durable_dropped", "Durable messages dropped from full queues"),
+    "expired": ("durable_expired", "Durable messages removed from queues: their time was over"),
     "ended": ("durable_ended", "Durable subscriptions ended: the queue was full"),
     "unreadable": ("durable_unreadable", "Durable messages that a replay could not read"),
+}
+_REPUBLISHED: Final[_Names] = {
+    "rejected": ("durable_rejected", "Durable messages that clients will never process: reject"),
+    "dead": ("dead_letters", "Dead letters that were published"),
+    "dead_dropped": ("dead_letters_dropped", "Dead letters that were not processed either"),
+    "delayed": ("delayed_published", "Delayed messages that were published at their time"),
 }
 _GAUGES: Final[_Names] = {
     "clients": ("clients", "Clients that are connected"),
@@ -138,14 +150,6 @@ _QUEUES: Final[dict[str, tuple[str, str, int]]] = {
 """A field of QueueGauges: its metric, the help text, and what one unit of the metric is."""
 
 
-class Measure(NamedTuple):
-    name: str
-    kind: Literal["counter", "gauge"]
-    help: str
-    labels: Mapping[str, str]
-    value: float
-
-
 class Holds(Protocol):
     """The longest holds of the event loop, in seconds."""
 
@@ -189,12 +193,9 @@ class MeasuredHost(Protocol):
     def uncommitted_bytes(self) -> int: ...
 
     @property
-    def is_ready(self) -> bool: ...
+    def unready_reason(self) -> str: ...
 
     finished: asyncio.Future[None]
-
-    @property
-    def unready_reason(self) -> str: ...
 
     def snapshot(self) -> Snapshot: ...
 
@@ -210,9 +211,12 @@ class Measured(NamedTuple):
 class Metrics:
     """Makes the text. Needs the package prometheus-client."""
 
-    def __init__(self, broker: str, host: MeasuredHost) -> None:
+    def __init__(
+        self, broker: str, host: MeasuredHost, more: Callable[[], Iterable[Measure]] = tuple
+    ) -> None:
+        """`more`: what listeners measure."""
         registry()
-        self._broker, self._host = broker, host
+        self._broker, self._host, self._more = broker, host, more
 
     def measured(self) -> Measured:
         """Called by the event loop's thread, which the host belongs to."""
@@ -223,7 +227,7 @@ class Metrics:
             ("loop_hold_cpu", "Processor time of the loop's thread in each hold", watch.cpu_holds),
         ]
         copies = [(name, text, deepcopy(one)) for name, text, one in durations]
-        return Measured(list(host_measures(host)), host.snapshot(), copies)
+        return Measured([*host_measures(host), *self._more()], host.snapshot(), copies)
 
     def text(self, measured: Measured) -> bytes:
         """Called by any thread: for a thousand queues it takes long."""
@@ -258,7 +262,11 @@ def host_measures(host: MeasuredHost) -> Iterator[Measure]:
     for name, text, value in (
         ("connections", "Connections that are open", host.connection_count),
         ("uncommitted_bytes", "Bytes that wait for their commit", host.uncommitted_bytes),
-        ("ready", "1: the broker takes connections and messages; 0: it does not", host.is_ready),
+        (
+            "ready",
+            "1: the broker takes connections and messages; 0: it does not",
+            not host.unready_reason,
+        ),
     ):
         yield Measure(name, "gauge", text, {}, float(value))
     held = host.watch.snapshot()
@@ -272,9 +280,12 @@ def host_measures(host: MeasuredHost) -> Iterator[Measure]:
 def core_measures(snapshot: Snapshot) -> Iterator[Measure]:
     yield from _counters(snapshot.live, _LIVE)
     yield from _counters(snapshot.durable, _DURABLE)
+    yield from _counters(snapshot.queues.republished, _REPUBLISHED)
     for field, (name, text) in _GAUGES.items():
         yield Measure(name, "gauge", text, {}, attrgetter(field)(snapshot))
     text = "Durable subscriptions of this broker; only the largest have metrics"
+    waiting = "Messages that wait for the time at which they are published"
+    yield Measure("delayed_messages", "gauge", waiting, {}, snapshot.queues.delayed)
     yield Measure("queues", "gauge", text, {}, snapshot.queues.count)
     for field, (name, text, unit) in _QUEUES.items():
         for subscription, gauges in snapshot.queues.largest.items():
@@ -290,13 +301,19 @@ def core_measures(snapshot: Snapshot) -> Iterator[Measure]:
     text = "Neighbours that are linked, by what they are to this broker"
     for role, count in snapshot.roles.items():
         yield Measure("neighbours_by_role", "gauge", text, {"role": role}, count)
+    for schema, counters in snapshot.table.schemas.items():
+        for name, text, count in (
+            ("schema_checked", "Messages that were checked by a schema", counters.checked),
+            ("schema_refused", "Messages that are not valid by a schema", counters.refused),
+        ):
+            yield Measure(name, "counter", text, {"schema": schema}, count)
     text = "Live messages that the routing policy dropped"
     for reason, count in snapshot.misrouted.items():
         yield Measure("misrouted", "counter", text, {"reason": reason}, count)
 
 
 def _counters(
-    values: HostCounts | LiveCounters | DurableCounters, names: _Names
+    values: HostCounts | LiveCounters | DurableCounters | RepublishedSnapshot, names: _Names
 ) -> Iterator[Measure]:
     for field, (name, text) in names.items():
         yield Measure(name, "counter", text, {}, getattr(values, field))
@@ -348,9 +365,10 @@ def _histogram(name: str, text: str, durations: Durations, broker: str) -> Metri
 assert set(_HOST) == set(HostCounts.__slots__) - {"commits", "closed"}
 assert set(_LIVE) == set(LiveCounters.__struct_fields__)
 assert set(_DURABLE) == set(DurableCounters.__struct_fields__)
+assert set(_REPUBLISHED) == set(RepublishedSnapshot.__struct_fields__)
 assert set(_QUEUES) == set(QueueGauges.__struct_fields__)
 # Every field of a snapshot has one too; `connections` of the host tells what `links` does.
-_LABELLED = ("queues", "streams", "overflows", "roles", "misrouted")
+_LABELLED = ("queues", "streams", "overflows", "roles", "misrouted", "table.schemas")
 _GROUPS = {"memory": MemoryGauges, "store": StoreGauges, "table": TableGauges}
 assert {"live", "durable", "links", *_LABELLED, *_GAUGES} == {
     *(set(Snapshot.__struct_fields__) - _GROUPS.keys()),

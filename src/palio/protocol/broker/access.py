@@ -111,6 +111,13 @@ class Access(msgspec.Struct, frozen=True):
         if self.anonymous is not None:
             yield self.anonymous
 
+    def named(self, name: str) -> Identity:
+        """The identity of this name; raises Forbidden if the configuration has it no more."""
+        for identity in self.identities():
+            if identity.name == name:
+                return identity
+        raise Forbidden(f"there is no identity {name!r} any more: add it to the configuration")
+
     def identify(self, token: str = "", certificate: str = "") -> Identity:
         """The identity of a client; with a token, the certificate is ignored. Raises Forbidden."""
         if token:

@@ -1,7 +1,7 @@
 """Admission: which of the messages that arrive are accepted, where not all of them are.
 
-A message that cannot be parsed is rejected if a client published it, and dropped if a neighbour sent
-it. A message that its publisher's grant does not allow is rejected. Both are counted. A time that is
+A message whose attributes or headers cannot be parsed is rejected if a client published it, and dropped if a neighbour sent
+it. A message that its publisher's grant does not allow, or that is not valid by a schema, is rejected. All are counted. A time that is
 ahead of the broker's clock is cut, so that no clock of a publisher blinds those who watch patterns.
 
 Kernels and Python read attributes. They must agree; if they do not, that is a bug, and the message is
@@ -27,12 +27,19 @@ from palio.errors import InvalidValue, PalioError
 from palio.protocol.broker.access import Identity, check_publish
 from palio.protocol.broker.effects import Output
 from palio.protocol.broker.links import Links
+from palio.protocol.broker.schemas import SchemaChecks
+from palio.protocol.durability.delayed import DelayedMessages
 from palio.protocol.interfaces import PATTERN, PublishGrant
-from palio.protocol.wire.batch import KERNEL_MIN, MessageBatch
+from palio.protocol.wire import message_headers
+from palio.protocol.wire.batch import KERNEL_MIN, MessageBatch, delays, rows_with_headers
 from palio.protocol.wire.codes import CloseCode
 from palio.protocol.wire.control import Rejected
+from palio.protocol.wire.frames import Limits
+from palio.protocol.wire.layout import END, PAYLOAD
+from palio.protocol.wire.message_headers import SIZE_BYTES
 from palio.protocol.wire.parts import cut
-from palio.routing.interest_table import InterestTable, Matches
+from palio.routing.interest_table import InterestTable
+from palio.routing.matches import Matches
 
 UNREADABLE_MAX = 100
 """Unreadable messages of one publisher, or neighbour, that are read in one batch."""
@@ -47,6 +54,8 @@ class TrafficCounts(msgspec.Struct):
     received: int = 0
     rejected: int = 0
     forwarded: int = 0
+    expired: int = 0
+    """Live messages whose time was over when they came, or were committed."""
     dropped: int = 0
     """Live messages for which a neighbour had no room, and those that could not be parsed."""
     misread: int = 0
@@ -61,12 +70,40 @@ class Admission:
         output: Output,
         counts: TrafficCounts,
         skew_us: int,
+        limits: Limits,
+        schemas: SchemaChecks,
     ) -> None:
         self.skew_us = skew_us
         """How far ahead of this broker's clock a publisher's may be; later times are cut to that."""
         self.cut_off: set[str] = set()
         """Publishers whose links were closed since the last `flush` of the data path."""
         self._table, self._links, self._output, self._counts = table, links, output, counts
+        self._limits = limits
+        self._schemas = schemas
+
+    def with_headers(
+        self, batch: MessageBatch, delayed: DelayedMessages, now_us: int
+    ) -> MessageBatch:
+        """The messages of a client whose headers and bodies are as they must be, and that may wait for
+        their time if they are delayed."""
+        headed = rows_with_headers(batch)
+        wrong = unreadable(batch, self._limits, headed)
+        refused = set(wrong)
+        if headed:
+            for row, error in _not_to_be_delayed(batch, delayed, now_us).items():
+                refused.add(row)
+                self._reject(batch, row, error)
+        if not refused:
+            return batch
+        counts: dict[str, int] = {}
+        for row, error in wrong.items():
+            publisher = batch.publisher(row)
+            counts[publisher] = counts.get(publisher, 0) + 1
+            if counts[publisher] > UNREADABLE_MAX:
+                refused |= self._cut_off(batch, publisher, row, "headers")
+                break
+            self._reject(batch, row, error)
+        return batch.pick([row for row in range(batch.count) if row not in refused])
 
     def read(
         self, batch: MessageBatch, came_from: str | None, error: Exception
@@ -116,7 +153,7 @@ class Admission:
         refused = {row for own in unreadable.values() for row in own}
         for source, own in unreadable.items():
             if len(own) > UNREADABLE_MAX and came_from is None:
-                refused |= self._cut_off(batch, source, own[UNREADABLE_MAX])
+                refused |= self._cut_off(batch, source, own[UNREADABLE_MAX], "attributes")
             elif len(own) > UNREADABLE_MAX:
                 self._counts.dropped += len(own) - UNREADABLE_MAX
         return batch.pick([row for row in range(batch.count) if row not in refused])
@@ -133,12 +170,12 @@ class Admission:
             self._misread(f"a batch of {batch.count} messages: {_told(error)}")
             return range(batch.count)
 
-    def _cut_off(self, batch: MessageBatch, publisher: str, first: int) -> set[int]:
+    def _cut_off(self, batch: MessageBatch, publisher: str, first: int, what: str) -> set[int]:
         """Close the link of a publisher. Returns its messages from this one on."""
         self.cut_off.add(publisher)
         link = self._links.publishers.get(publisher)
         if link is not None:
-            reason = f"more than {UNREADABLE_MAX} messages at once whose attributes cannot be read"
+            reason = f"more than {UNREADABLE_MAX} messages at once whose {what} cannot be read"
             self._links.close(link, CloseCode.PROTOCOL, reason)
         publishers = batch.publishers()
         return {row for row in range(first, batch.count) if publishers[row] == publisher}
@@ -180,6 +217,16 @@ class Admission:
                 self._reject(batch, row, error)
         return batch.pick(rows), matches.pick(rows)
 
+    def valid(self, batch: MessageBatch, matches: Matches) -> tuple[MessageBatch, Matches]:
+        """The messages of clients that are valid by each schema that is asked about them."""
+        refused = self._schemas.refused(batch, matches)
+        if not refused:
+            return batch, matches
+        for row, error in refused.items():
+            self._reject(batch, row, error)
+        rows = [row for row in range(batch.count) if row not in refused]
+        return batch.pick(rows), matches.pick(rows)
+
     def _refuse(
         self, batch: MessageBatch, row: int, came_from: str | None, error: PalioError
     ) -> None:
@@ -203,3 +250,53 @@ class Admission:
 def _told(error: Exception) -> str:
     """What an error says; a bug may say it at length, or nothing."""
     return f"{type(error).__name__}: {error}"[:300]
+
+
+def unreadable(
+    batch: MessageBatch, limits: Limits, headed: list[int] | None = None
+) -> dict[int, InvalidValue]:
+    """The messages whose headers or bodies are not as they must be, by row, each with what is wrong.
+    `headed`: those with headers, if they are known."""
+    found: dict[int, InvalidValue] = {}
+    length = batch.rows[:, END] - batch.rows[:, PAYLOAD]
+    if int(length.max()) > SIZE_BYTES + limits.body:
+        for row in np.flatnonzero(length > SIZE_BYTES + limits.body).tolist():
+            size = len(batch.body(row))
+            if size > limits.body:
+                found[row] = InvalidValue(f"a body of {size} bytes; the most are {limits.body}")
+    known: dict[bytes, InvalidValue | None] = {}
+    for row in rows_with_headers(batch) if headed is None else headed:
+        begin, end = batch.rows[row, PAYLOAD : END + 1].tolist()
+        head = SIZE_BYTES + int.from_bytes(batch.data[begin : begin + SIZE_BYTES], "little")
+        block = batch.data[begin : min(begin + head, end)]
+        if block not in known:
+            known[block] = _wrong_with(block, head, limits)
+        error = known[block]
+        if error is not None:
+            found[row] = error
+    return found
+
+
+def _not_to_be_delayed(
+    batch: MessageBatch, delayed: DelayedMessages, now_us: int
+) -> dict[int, InvalidValue]:
+    """The messages that may not wait for their time, by row, each with the reason."""
+    found: dict[int, InvalidValue] = {}
+    for row, due_us in delays(batch, now_us).items():
+        try:
+            delayed.check(due_us, now_us, durable=batch.durable)
+        except InvalidValue as error:
+            found[row] = error
+    return found
+
+
+def _wrong_with(block: bytes, size: int, limits: Limits) -> InvalidValue | None:
+    if len(block) < size:
+        return InvalidValue(f"its headers are cut off: {len(block)} of {size} bytes")
+    if size > SIZE_BYTES + limits.headers:
+        return InvalidValue(f"headers of {size} bytes; the most are {limits.headers}")
+    try:
+        message_headers.read(block[SIZE_BYTES:])
+    except (ValueError, RecursionError) as error:
+        return InvalidValue(f"its headers cannot be read: {error}")
+    return None

@@ -11,6 +11,7 @@ from palio.errors import PalioError
 from palio.protocol.broker.carrying import Carrier
 from palio.protocol.broker.clients import Clients
 from palio.protocol.broker.data_path import DataPath
+from palio.protocol.broker.dead_letters import DeadLetters
 from palio.protocol.broker.durable import HomeSubscriptions
 from palio.protocol.broker.effects import Output
 from palio.protocol.broker.explain import Explaining
@@ -28,9 +29,11 @@ from palio.protocol.broker.pattern_queue import PatternQueue
 from palio.protocol.broker.quench import Quenching
 from palio.protocol.broker.queue_acts import QueueActs
 from palio.protocol.broker.queue_lists import QueueLists
+from palio.protocol.broker.queue_options import QueueOptions
 from palio.protocol.broker.remote_durable import RemoteSubscriptions
 from palio.protocol.broker.router_port import RouterPort
 from palio.protocol.broker.scheduler import WorkList
+from palio.protocol.broker.schemas import SchemaChecks
 from palio.protocol.broker.settings import Settings
 from palio.protocol.broker.snapshot import (
     QUEUES_MAX,
@@ -39,6 +42,7 @@ from palio.protocol.broker.snapshot import (
     MemoryGauges,
     QueueGauges,
     QueuesSnapshot,
+    RepublishedSnapshot,
     Snapshot,
     StoreGauges,
     TableGauges,
@@ -95,8 +99,11 @@ class Parts:
             for one in found
         }
 
-    def answer(self, ready: Outgoing) -> None:
-        """Tell clients and operators what is committed now."""
+    def answer(self, ready: Outgoing, now_us: int) -> None:
+        """Tell clients and operators what is committed now, and publish dead letters."""
+        if ready.is_republishing:
+            self.carrying.dead_letters.publish(now_us)
+            ready.has_more = True
         for name in ready.created:
             self.subscriptions.created(name)
         for ended in ready.ended:
@@ -132,8 +139,10 @@ class Parts:
                 misread=traffic.misread + self.data_path.patterns.misread,
                 carry_refused=self.neighbours.links.refused,
                 delivered=delivery.delivered,
+                expired=traffic.expired + self.local.counts.expired,
                 delivery_dropped=self.local.waiting.dropped.total(),
                 subscriptions_ended=delivery.ended,
+                expression_failures=self.table.expression_failures,
                 pattern_dropped=self.data_path.patterns.dropped,
                 pattern_keys_dropped=self.port.router.watches.keys_dropped,
             ),
@@ -153,12 +162,17 @@ class Parts:
             subscriptions=len(list(self.subscriptions)),
             topology_version=self.view.database.version,
             store=StoreGauges(stored.publishers, stored.messages, stored.bytes),
-            queues=QueuesSnapshot(len(stored.queues), self._queue_gauges(now_us)),
+            queues=QueuesSnapshot(
+                len(stored.queues),
+                self._queue_gauges(now_us),
+                RepublishedSnapshot(*msgspec.structs.astuple(self.messages.republishing.counters)),
+                len(self.messages.republishing.delayed),
+            ),
             streams=stored.backlogs,
             overflows={bound.value: self.local.waiting.dropped[bound] for bound in Overflow},
             misrouted=dict(self.view.policy.dropped),
             table=TableGauges(
-                *(len(self.table), self.table.version),
+                *(len(self.table), self.table.version, self.data_path.schemas.snapshot()),
                 *msgspec.structs.astuple(self.view.memory())[1:],  # all but the name of the scheme
             ),
         )
@@ -180,22 +194,31 @@ def assemble(
     policy = POLICIES[settings.routing](name, router)
     unicast = Unicast(name)
     database = LinkStateDatabase(name, epoch, now_us)
+    database.own.record.address = settings.address
     # messages
-    messages = MessageStore(store, name, epoch, now_us, settings.bounds, settings.full)
+    messages = MessageStore(
+        store, name, epoch, now_us, settings.bounds, settings.full, settings.deliveries_max
+    )
     waiting = WaitingMessages(settings.waiting_max, settings.waiting)
     local = LocalDelivery(table, output, links, waiting)
     neighbour_links = NeighbourLinks(settings, links, output)
     work = WorkList()
     queue = PatternQueue(port, output, work, defers=defers)
+    schemas = SchemaChecks(table)
     data_path = DataPath(
         table, local, messages, policy, neighbour_links, queue, links, output,
-        HeldMessages(settings.held_max, settings.waiting), settings.skew_us,
+        HeldMessages(settings.held_max, settings.waiting), settings.skew_us, settings.limits,
+        schemas,
     )  # fmt: skip
-    carrying = Carrier(name, messages, unicast, neighbour_links, links, output)
     # interests
     interests = Interests(table, port, policy, local, data_path.flush, queue, work)
     budget = TextBudget(settings.subscriptions)
-    home = HomeSubscriptions(name, messages, interests, database, settings.full, budget)
+    home = HomeSubscriptions(
+        name, messages, interests, database,
+        QueueOptions(settings.full, settings.deliveries_max), budget,
+    )  # fmt: skip
+    dead_letters = DeadLetters(name, messages.republishing, data_path, home.names, settings.limits)
+    carrying = Carrier(name, messages, unicast, neighbour_links, links, output, dead_letters)
     remote = RemoteSubscriptions(messages, interests, database, StoredFacts(store), work, now)
     flooding = Flooding(database, neighbour_links, remote, output, work, now)
     view = NetworkView(
@@ -216,6 +239,7 @@ def assemble(
         work,
     )
     quenching = Quenching(router, table, database, output, settings.quench)
+    schemas.follow(settings.schemas, interests)
     administration = messages.administration
     queues = (
         QueueLists(home, subscriptions, local, administration, links, output),
@@ -226,8 +250,8 @@ def assemble(
     )
     operations = Operations(explaining, quenching, database, flooding, queues, output, work)
     clients = Clients(
-        settings.access, settings.connections, links, interests, subscriptions, operations, output,
-        work, settings.subscriptions,
+        settings.access, settings.connections, links, interests, subscriptions, messages, operations,
+        output, work, settings.subscriptions,
     )  # fmt: skip
     neighbours = NeighbourMessages(neighbour_links, flooding, interests, explaining)
     return Parts(

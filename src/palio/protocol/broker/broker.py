@@ -16,8 +16,9 @@ depends only on the calls, their arguments and the store, so the simulator can r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 from palio.errors import InvalidFile, PalioError
 from palio.protocol.broker import scheduler as turns
@@ -28,9 +29,12 @@ from palio.protocol.broker.effects import BackgroundJob, Effects
 from palio.protocol.broker.failure import BrokerFailed
 from palio.protocol.broker.handshakes import Handshakes
 from palio.protocol.broker.link_guard import LinkGuard
-from palio.protocol.broker.links import Link, close_code, wrong_frame
+from palio.protocol.broker.links import ANYWHERE, Link, LinkOrigin, close_code, wrong_frame
+from palio.protocol.broker.listener_acts import ListenerActs
+from palio.protocol.broker.long_lookups import LongLookups
 from palio.protocol.broker.router_news import send_news
-from palio.protocol.broker.scheduler import Item, Slices, TurnScheduler
+from palio.protocol.broker.scheduler import Item, Slices, TurnScheduler, guarded
+from palio.protocol.broker.schemas import Schemas
 from palio.protocol.broker.settings import Settings
 from palio.protocol.broker.snapshot import Snapshot
 from palio.protocol.broker.subscriptions import end_overflowed
@@ -49,34 +53,34 @@ from palio.protocol.wire.control import (
 from palio.protocol.wire.frames import BrokenFrame, MessageFrame
 from palio.protocol.wire.headers import CarryHeader
 
-_T = TypeVar("_T")
-
 
 class Broker:
     """`random(n)` returns n unpredictable bytes. With `defers` the host runs jobs and takes turns until
-    nothing waits (scheduler.py); without, every call does all at once. Calls raise BrokerFailed when the
-    broker cannot go on; it must not be called again then."""
+    nothing waits (scheduler.py); without, every call does all at once. `stopwatch` gives seconds, to end
+    turns that take long. Calls raise BrokerFailed when the broker cannot go on; it must not be called
+    again then."""
 
     def __init__(
-        self,
-        settings: Settings,
-        store: Store,
-        now_us: int,
-        random: Callable[[int], bytes],
-        *,
-        defers: bool = False,
-    ) -> None:
+        self, settings: Settings, store: Store, now_us: int, random: Callable[[int], bytes], *,
+        defers: bool = False, stopwatch: Callable[[], float] | None = None,
+    ) -> None:  # fmt: skip
         self.settings = settings
         self.now_us = now_us
-        self.parts = assemble(settings, store, now_us, random, defers)
+        self.parts = parts = assemble(settings, store, now_us, random, defers)
         """For the broker itself; others than tests and the simulator must not read it."""
-        self._output = self.parts.output
-        self._links = self.parts.links
+        self.listener_acts = ListenerActs(parts)
+        self._output, self._links = parts.output, parts.links
         self._handshakes = Handshakes(
-            settings, self.parts.clients, self.parts.neighbours, self.parts.data_path,
-            self.parts.messages, self._output, random,
+            settings, parts.clients, parts.neighbours, parts.data_path, parts.messages, self._output, random,
         )  # fmt: skip
-        self._scheduler = TurnScheduler(self._process, self._read, defers=defers)
+
+        def read(link: Link, items: Iterator[Item]) -> Iterator[Item]:
+            yield from guarded(link, items, self._fail)
+            self._guard.arrived(link, 0, self.now_us)
+
+        self._scheduler = TurnScheduler(self._process, read, stopwatch, defers=defers)
+        flush = parts.data_path.flush
+        self._lookups = LongLookups(parts.table, parts.data_path.schemas, flush, defers=defers)
         self._guard = LinkGuard(
             self._links, self._output, self._scheduler.backlogs, settings.connections,
             settings.keepalive_us,
@@ -93,13 +97,12 @@ class Broker:
     # ---- input
 
     def open(
-        self, link: int, now_us: int, *, certificate: str = "", dials: str | None = None
+        self, link: int, now_us: int, origin: LinkOrigin = ANYWHERE, *, dials: str | None = None
     ) -> None:
-        """A connection is open. `certificate`: the verified name in it; `dials`: the neighbour that
-        this broker dialled."""
+        """A connection is open. `dials`: the neighbour that this broker dialled."""
         self._at(now_us)
-        made = Link(link, now_us, certificate)
-        self._links.open[link] = made
+        made = Link(link, now_us, origin)
+        self._links.add(made)
         if dials is not None:
             self._handshakes.dial(made, dials)
         else:
@@ -108,9 +111,9 @@ class Broker:
     def secure(self, link: int, size: int, certificate: str, now_us: int) -> None:
         """So many bytes of a TLS handshake came; when it is complete, with the verified name in it."""
         self._at(now_us)
-        found = self._links.open.get(link)
-        if found is not None:
-            found.heard_us, found.certificate = now_us, certificate
+        if (found := self._links.open.get(link)) is not None:
+            found.heard_us = now_us
+            found.origin = found.origin._replace(certificate=certificate)
             self._guard.arrived(found, size, now_us)
             self._settle()
 
@@ -121,7 +124,8 @@ class Broker:
         if found is None:
             return
         found.heard_us = now_us
-        scheduler = self._scheduler
+        scheduler, lookups = self._scheduler, self._lookups
+        expressions, schemas = self.parts.table.expressions, self.parts.data_path.schemas
         if link in scheduler.backlogs:
             scheduler.arrived(link, data)
             self._guard.arrived(found, len(data), now_us)
@@ -130,7 +134,9 @@ class Broker:
         try:
             for item in items:
                 kind = type(item)
-                if kind in turns.COSTS:
+                if kind in turns.COSTS or (
+                    (expressions.has_any or schemas.has_any) and lookups.is_long(item, scheduler)
+                ):
                     scheduler.take(found, item)
                 elif kind is MessageBatch or kind is MessageFrame:
                     self._take_messages(found, item)  # type: ignore[arg-type]
@@ -150,16 +156,11 @@ class Broker:
         if found.reader.waiting or link in self._guard.watched:
             self._guard.arrived(found, len(data), now_us)
 
-    def _read(self, link: Link, items: Iterator[Item]) -> Iterator[Item]:
-        """Items whose turn has come; an error ends the connection."""
-        yield from _guarded(link, items, self._fail)
-        self._guard.arrived(link, 0, self.now_us)
-
     def close(self, link: int, now_us: int) -> None:
         """A connection is lost."""
         self._at(now_us)
         self._output.drop(link)
-        found = self._links.open.pop(link, None)
+        found = self._links.remove(link)
         if found is not None:
             self._detach(found)
             self._settle()
@@ -212,10 +213,12 @@ class Broker:
         else:
             self._scheduler.finished(job)
 
-    def reload_access(self, access: Access, now_us: int) -> None:
-        """Replace identities and grants; end what they no longer allow."""
+    def reload_access(self, access: Access, now_us: int, schemas: Schemas | None = None) -> None:
+        """Replace identities and grants; end what they no longer allow. Schemas too, if there are any."""
         self._at(now_us)
         self.parts.clients.reload(access, now_us)
+        if schemas is not None:
+            self.parts.data_path.schemas.follow(schemas, self.parts.interests)
         self._settle()
 
     def take(self) -> Effects:
@@ -235,8 +238,8 @@ class Broker:
         ready = parts.messages.take(now_us)
         if ready.published or ready.acks or ready.carries or ready.deliveries:
             parts.carrying.send(ready, now_us)
-        if ready.created or ready.ended or ready.acts:
-            parts.answer(ready)
+        if ready.created or ready.ended or ready.acts or ready.is_republishing:
+            parts.answer(ready, now_us)
         if ready.has_room:
             parts.data_path.store_held()
         self._settle()
@@ -249,7 +252,7 @@ class Broker:
             self._commit = commit
             parts.data_path.sealed(commit)
         effects, scheduler = self._output.take(commit), self._scheduler
-        scheduler.budget = turns.TURN_UNITS
+        scheduler.budget, scheduler.ends_s = turns.TURN_UNITS, 0.0
         if scheduler.turn or scheduler.jobs or scheduler.reading or scheduler.requests:
             scheduler.add_to(effects)
         if parts.local.sent or parts.data_path.patterns.has_worked:
@@ -261,23 +264,22 @@ class Broker:
     @property
     def deadline_us(self) -> int:
         """When to call `wake` at the latest."""
-        default_us = self.now_us + self.settings.keepalive_us
-        return min([*self._guard.deadlines_us, *self.parts.deadlines_us], default=default_us)
+        deadlines_us = [*self._guard.deadlines_us, *self.parts.deadlines_us]
+        return min(deadlines_us, default=self.now_us + self.settings.keepalive_us)
 
     def is_linked(self, neighbour: str) -> bool:
         return neighbour in self.parts.neighbours.links
 
     def snapshot(self) -> Snapshot:
         """Counters and gauges for operators."""
-        guard = self._guard
-        return self.parts.snapshot(self.now_us, guard.strangers, guard.unfinished_bytes)
+        return self.parts.snapshot(self.now_us, self._guard.strangers, self._guard.unfinished_bytes)
 
     def _at(self, now_us: int) -> None:
         """Advance the clock. While there are links the host calls once a keepalive at least: if it did
         not, this process was paused or its clock was set, and the rest of that time is no silence of
         others."""
         missed_us = now_us - self.now_us - self.settings.keepalive_us
-        self.now_us = self.parts.data_path.now_us = now_us
+        self.now_us = self.parts.data_path.now_us = self.parts.local.now_us = now_us
         if missed_us > 0 and self._guard.is_listening:  # else `resume` counts all of it
             self._guard.listen_from(now_us, missed_us)
             self.parts.view.database.wake(now_us, missed_us)
@@ -335,6 +337,9 @@ class Broker:
         """Do what an item asks for; an error ends the connection. Returns the rest, if it takes long."""
         try:
             if type(item) is MessageBatch or type(item) is MessageFrame:
+                if self._lookups.is_long(item, self._scheduler):
+                    parts = self._lookups.slices(item, partial(self._take_messages, link))
+                    return guarded(link, parts, self._fail)
                 self._take_messages(link, item)
                 return None
             slices = self._take_control(link, item)  # type: ignore[arg-type]
@@ -384,17 +389,7 @@ class Broker:
             return self.parts.clients.hear(link, message, self.now_us)
         elif link.neighbour:
             slices = self.parts.neighbours.hear(link, message)
-            return None if slices is None else _guarded(link, slices, self._fail)
+            return None if slices is None else guarded(link, slices, self._fail)
         else:
             self._handshakes.hear(link, message, self.now_us)
         return None
-
-
-def _guarded(
-    link: Link, items: Iterator[_T], fail: Callable[[Link, PalioError], None]
-) -> Generator[_T, None, None]:
-    """What comes over a link, as it is read or processed: an error ends the connection."""
-    try:
-        yield from items
-    except PalioError as error:
-        fail(link, error)

@@ -15,6 +15,7 @@ from typing import cast
 
 import msgspec
 
+from palio.protocol.broker.dead_letters import DeadLetters
 from palio.protocol.broker.durable import Consumer
 from palio.protocol.broker.effects import Output
 from palio.protocol.broker.links import Links
@@ -25,7 +26,7 @@ from palio.protocol.durability.outgoing import Outgoing
 from palio.protocol.policies.unicast import Unicast
 from palio.protocol.wire.control import CarryAck, Published
 from palio.protocol.wire.encode import entry_frames
-from palio.protocol.wire.frames import MessageFrame, message_frame
+from palio.protocol.wire.frames import MessageFrame, payload_frame
 from palio.protocol.wire.headers import CarryHeader, CarryTarget
 
 TARGETS_BYTES_MAX = 32 << 10
@@ -45,7 +46,9 @@ class Carrier:
         neighbours: NeighbourLinks,
         links: Links,
         output: Output,
+        dead_letters: DeadLetters,
     ) -> None:
+        self.dead_letters = dead_letters
         self._me = me
         self._store = store
         self._unicast = unicast
@@ -66,10 +69,10 @@ class Carrier:
             header = CarryHeader(
                 self._me, self._store.epoch, targets, m.publisher, m.number, m.time
             )
-            self._send(header, m.attributes, m.body, None)
+            self._send(header, m.attributes, m.payload, None)
         for delivery in ready.deliveries:
             link_number, id = cast(Consumer, delivery.consumer)
-            data = entry_frames(delivery.batch, delivery.positions, id, delivery.redelivered)
+            data = entry_frames(delivery.batch, delivery.positions, id, delivery.deliveries)
             self._output.write(link_number, data)
 
     def receive(self, neighbour: str, frame: MessageFrame, now_us: int) -> None:
@@ -79,15 +82,15 @@ class Carrier:
         others = []
         for target in header.targets:
             if target.broker == self._me:
-                self._store.arrive(header, target, frame.attributes, frame.body, now_us)
+                self._store.arrive(header, target, frame.attributes, frame.payload, now_us)
             else:
                 others.append(target)
         if others:
             rest = msgspec.structs.replace(header, targets=tuple(others))
-            self._send(rest, frame.attributes, frame.body, neighbour)
+            self._send(rest, frame.attributes, frame.payload, neighbour)
 
     def _send(
-        self, header: CarryHeader, attributes: bytes, body: bytes, came_from: str | None
+        self, header: CarryHeader, attributes: bytes, payload: bytes, came_from: str | None
     ) -> None:
         """Split the targets by next hop. The origin resends what cannot be sent now."""
         parts: dict[str, list[CarryTarget]] = {}
@@ -98,7 +101,7 @@ class Carrier:
         for hop, chosen in parts.items():
             for targets in targets_by_frame(chosen):
                 part = msgspec.structs.replace(header, targets=tuple(targets))
-                self._neighbours.carry(hop, message_frame(part, attributes, body))
+                self._neighbours.carry(hop, payload_frame(part, attributes, payload))
 
     def acknowledge(self, ack: CarryAck, now_us: int) -> None:
         """Process an acknowledgement at its origin, or send it one hop nearer."""

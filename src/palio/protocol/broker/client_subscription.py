@@ -12,7 +12,7 @@ class ClientSubscription:
     """One subscription of one client."""
 
     __slots__ = (
-        "bytes", "durable", "group", "id", "identity", "link", "number", "pattern", "predicate", "shared",
+        "bytes", "computed", "durable", "group", "id", "identity", "link", "number", "pattern", "predicate", "shared",
         "version",
     )  # fmt: skip
 
@@ -22,6 +22,8 @@ class ClientSubscription:
         self.identity = identity
         self.bytes = 0
         """Of its predicate or pattern, as they count (text_budget.py); a durable one's are its identity's."""
+        self.computed: tuple[str, ...] = ()
+        """Its expressions, as they count (expression_budget.py); of a durable one none."""
         self.predicate: Predicate | None = None
         self.pattern: Pattern | None = None
         """Either this or `predicate` is set."""

@@ -17,6 +17,7 @@ from palio.errors import InvalidFile, PalioError
 from palio.model.advertisement import Advertisement, parse_advertisement
 from palio.model.predicate import Filter
 from palio.protocol.broker.access import Access, Identity
+from palio.protocol.broker.durable import Consumer
 from palio.protocol.broker.effects import BackgroundJob, Output
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.links import Link, Links
@@ -26,7 +27,8 @@ from palio.protocol.broker.settings import ConnectionBounds, SubscriptionBounds
 from palio.protocol.broker.subscription_checks import refusing
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.broker.text_budget import predicate_bytes
-from palio.protocol.interfaces import Advertiser
+from palio.protocol.durability.message_store import MessageStore
+from palio.protocol.interfaces import Advertiser, PublishGrant
 from palio.protocol.wire.codes import RefusalCode
 from palio.protocol.wire.control import (
     AdvertiseRequest,
@@ -35,6 +37,8 @@ from palio.protocol.wire.control import (
     Credit,
     Done,
     Hello,
+    Nack,
+    Reject,
     SubscribeRequest,
     UnadvertiseRequest,
     UnsubscribeRequest,
@@ -63,6 +67,7 @@ class Clients:
         links: Links,
         interests: Interests,
         subscriptions: ClientSubscriptions,
+        messages: MessageStore,
         operations: Operations,
         output: Output,
         work: WorkList,
@@ -73,6 +78,7 @@ class Clients:
         self._links = links
         self._interests = interests
         self._subscriptions = subscriptions
+        self._messages = messages
         self._operations = operations
         self._output = output
         self._work = work
@@ -92,7 +98,7 @@ class Clients:
         """Add a client that said Hello; True: it replaces an older connection. Raises Forbidden if it
         cannot be identified."""
         check_client(hello)
-        identity = self._access.identify(hello.token, link.certificate)
+        identity = link.identity or self._access.identify(hello.token, link.origin.certificate)
         publisher = publisher_key(identity.name, hello.name, hello.session)
         known = self._links.publishers.get(publisher)
         if known is None:
@@ -108,6 +114,10 @@ class Clients:
         self._connected[identity.name] = self._connected.get(identity.name, 0) + 1
         self._subscriptions.join(link.number)
         return known is not None
+
+    def vouch(self, link: Link, name: str) -> None:
+        """The client that will say Hello has this identity; raises Forbidden if there is none."""
+        link.identity = self._access.named(name)
 
     def _check_room(self, identity: str) -> None:
         """Raise TooManyConnections if there is no place for another client of this identity."""
@@ -152,7 +162,7 @@ class Clients:
         if link.is_restricted:
             count = self._restricted[identity.name] = self._restricted.get(identity.name, 0) + 1
             if count == 1:
-                self._interests.grant(identity.name, identity.publish)
+                self._interests.examine(PublishGrant(identity.name), identity.publish)
 
     def _forget_identity(self, link: Link) -> None:
         assert link.identity is not None
@@ -161,7 +171,7 @@ class Clients:
             self._restricted[name] -= 1
             if not self._restricted[name]:
                 del self._restricted[name]
-                self._interests.grant(name, None)
+                self._interests.examine(PublishGrant(name), None)
 
     def reload(self, access: Access, now_us: int) -> None:
         """Replace identities and grants; end what they no longer allow. From now on no subscription gets
@@ -206,6 +216,14 @@ class Clients:
         a request that takes long."""
         if isinstance(message, Credit):
             self._subscriptions.grant_credit(link.number, message.id, message.count)
+            return None
+        if isinstance(message, Nack):
+            consumer = Consumer(link.number, message.id)
+            self._messages.nack(consumer, message.positions, message.delay_us, now_us)
+            return None
+        if isinstance(message, Reject):
+            consumer = Consumer(link.number, message.id)
+            self._messages.republishing.reject(consumer, message.positions, message.reason)
             return None
         if isinstance(message, Request):
             return self._in_slices(link, message, now_us)

@@ -14,9 +14,9 @@ would leave a gap in what publishers take for stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from palio.protocol.broker.links import Link, Links
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.neighbours import DedupWindow, NeighbourLinks
 from palio.protocol.broker.pattern_queue import PatternQueue
+from palio.protocol.broker.schemas import SchemaChecks
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.interfaces import (
     BROKER,
@@ -37,16 +38,22 @@ from palio.protocol.interfaces import (
     DURABLE,
     LIVE,
     PATTERN,
+    SCHEMA,
+    DurableSubscription,
 )
 from palio.protocol.policies.policy import RoutingPolicy
-from palio.protocol.wire.batch import MessageBatch
+from palio.protocol.wire.batch import (
+    MessageBatch,
+    expiries,
+    joined,
+    new_rows,
+    rows_with_headers,
+)
 from palio.protocol.wire.control import CloseCode
 from palio.protocol.wire.encode import forward_frames
-from palio.protocol.wire.frames import BrokenFrame
-from palio.routing.interest_table import InterestTable, Matches
-
-JOINED_MAX = 64
-"""Batches with fewer messages are joined before the lookup."""
+from palio.protocol.wire.frames import BrokenFrame, Limits
+from palio.routing.interest_table import InterestTable
+from palio.routing.matches import Matches
 
 _LOCAL = LIVE | CONSUMERS
 _AFTER_COMMIT = LIVE | BROKER | PATTERN
@@ -82,9 +89,11 @@ class DataPath:
         output: Output,
         held: HeldMessages,
         skew_us: int,
+        limits: Limits,
+        schemas: SchemaChecks,
     ) -> None:
-        self.counts = TrafficCounts()
-        self._admission = Admission(table, links, output, self.counts, skew_us)
+        self.counts, self.schemas = TrafficCounts(), schemas
+        self._admission = Admission(table, links, output, self.counts, skew_us, limits, schemas)
         self.dedup = DedupWindow()
         self.held = held
         self._table, self._local, self._store = table, local, store
@@ -100,6 +109,10 @@ class DataPath:
     def publish(self, link: Link, batch: MessageBatch) -> None:
         """Take messages of a client; `flush` processes them."""
         batch.sign(link.publisher, self.now_us + self._admission.skew_us)
+        delayed = self._store.republishing.delayed
+        batch = self._admission.with_headers(batch, delayed, self.now_us)
+        if not batch.count:
+            return
         name = ""
         if link.is_restricted and link.identity is not None:
             name = link.identity.name
@@ -123,7 +136,7 @@ class DataPath:
             while self._arrived:
                 arrived, self._arrived = self._arrived, {}
                 for source, batches in arrived.items():
-                    for batch in _joined(batches):
+                    for batch in joined(batches):
                         self._process(batch, source)
         except PalioError as error:  # not the fault of whoever caused this flush
             raise BrokerFailed(f"messages that have arrived were not processed: {error}") from error
@@ -145,11 +158,14 @@ class DataPath:
         if source.identity:
             identity = self._identities[source.identity]
             batch, matches = self._admission.permitted(batch, matches, identity)
+        if came_from is None and matches.present & SCHEMA:
+            batch, matches = self._admission.valid(batch, matches)
         if not batch.count:
             return
         if source.durable and came_from is None:
             self._store_all(batch, matches)
         else:
+            batch, matches = self._unexpired(batch, matches)
             if not source.is_delivered:
                 if came_from is None:
                     self.counts.published += batch.count
@@ -171,6 +187,17 @@ class DataPath:
         return batch, matches
 
     # ---- live messages
+
+    def _unexpired(self, batch: MessageBatch, matches: Matches) -> tuple[MessageBatch, Matches]:
+        """The messages whose time is not over."""
+        if not rows_with_headers(batch):
+            return batch, matches
+        gone = {row for row, instant in expiries(batch).items() if instant <= self.now_us}
+        if not gone:
+            return batch, matches
+        self.counts.expired += len(gone)
+        rows = [row for row in range(batch.count) if row not in gone]
+        return batch.pick(rows), matches.pick(rows)
 
     def _deliver(self, batch: MessageBatch, matches: Matches, came_from: str | None) -> None:
         """Deliver to live subscriptions here, and to patterns."""
@@ -263,8 +290,11 @@ class DataPath:
         before = self._store.taken_number(publisher)
         durable = matches.of(DURABLE).grouped(interfaces.__getitem__)
         taken = self._store.publish(batch, durable, self.now_us)
-        rows = _new_rows(batch, before, taken)
+        rows = new_rows(batch, before, taken)
         self.counts.published += len(rows)
+        later = self._store.republishing.delayed.rows
+        if later:
+            rows = [row for row in rows if row not in later]
         if rows and matches.has(_AFTER_COMMIT):
             self._uncommitted.add(batch.pick(rows), matches.pick(rows))
         if taken < batch.count:
@@ -286,6 +316,17 @@ class DataPath:
             if valid.count:
                 self._store_some(publisher, valid, matches)
 
+    def publish_own(
+        self, message: MessageBatch, store: Callable[[tuple[DurableSubscription, ...]], bool]
+    ) -> bool:
+        """Look up a message of this broker's own. `store` stores it for durable subscriptions; if it has,
+        the message goes to all others after the commit. False: it cannot be looked up."""
+        valid, matches = self._lookup(message, None)
+        durable = matches.of(DURABLE).grouped(self._table.interfaces.__getitem__)
+        if valid.count and store(next(iter(durable))) and matches.has(_AFTER_COMMIT):
+            self._uncommitted.add(valid, matches)
+        return bool(valid.count)
+
     def sealed(self, ticket: int) -> None:
         """The commit with this ticket covers what was stored so far."""
         self._uncommitted.seal(ticket)
@@ -293,8 +334,9 @@ class DataPath:
     def committed(self, ticket: int) -> None:
         """Send committed durable messages to live subscriptions and neighbours."""
         for batch, matches in self._uncommitted.take(ticket):
-            self._deliver(batch, matches, None)
-            self._forward(batch, matches, None)
+            valid, found = self._unexpired(batch, matches)
+            self._deliver(valid, found, None)
+            self._forward(valid, found, None)
 
 
 def _nothing() -> None:
@@ -346,30 +388,3 @@ class UncommittedMessages:
         for since, _ in self._sealed.values():
             retired = min(retired, since)
         self._table.reclaim(retired)
-
-
-def _joined(batches: list[MessageBatch]) -> Iterator[MessageBatch]:
-    """Large batches unchanged, small ones joined, in their order."""
-    small: list[MessageBatch] = []
-    for batch in batches:
-        if batch.count >= JOINED_MAX:
-            if small:
-                yield MessageBatch.concat(small)
-                small = []
-            yield batch
-        else:
-            small.append(batch)
-    if small:
-        yield MessageBatch.concat(small)
-
-
-def _new_rows(batch: MessageBatch, last: int, count: int) -> Any:
-    """Of the first `count` rows, those whose number is larger than all before."""
-    if count == batch.count and batch.ascends(last):
-        return range(count)
-    rows = []
-    for row, number in enumerate(batch.numbers()[:count]):
-        if number > last:
-            last = number
-            rows.append(row)
-    return rows

@@ -9,6 +9,7 @@ something more general, so that nobody's constants are revealed:
     names     price is there AND dest is there
     nothing   the publisher sends everything
 
+Of an expression with constants, such as `name LIKE 'a%b_'`, only that there are the attributes that it needs.
 What is told covers what is wanted, so no message is held back that a subscriber wants.
 """
 
@@ -20,6 +21,8 @@ from math import frexp, isfinite, ldexp
 from typing import cast
 
 from palio.model.covering import covers
+from palio.model.expressions.absence import needed
+from palio.model.expressions.names import constants_of, expression_of, is_computed
 from palio.model.predicate import Constraint, Filter, Op
 from palio.model.values import NUMBERS, Type
 from palio.protocol.broker.access import Identity
@@ -63,7 +66,10 @@ def generalized(found: Filter, level: Disclosure) -> Filter:
 
 
 def _generalized(one: Constraint, level: Disclosure) -> Iterator[Constraint]:
-    if one.op in (Op.ANY, Op.ABSENT):
+    if is_computed(one.name) and constants_of(expression := expression_of(one.name)):
+        for name in sorted(needed(expression)) if one.op is not Op.ABSENT else ():
+            yield Constraint(name, Op.ANY)
+    elif one.op in (Op.ANY, Op.ABSENT):
         yield one
     elif one.type not in NUMBERS:
         yield Constraint(one.name, Op.ANY, type=one.type)

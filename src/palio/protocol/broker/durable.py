@@ -15,11 +15,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from palio.errors import PalioError
+from palio.model.expression_costs import computed_names
 from palio.model.predicate import Predicate
 from palio.protocol.broker.access import Identity
 from palio.protocol.broker.durable_names import DurableName, DurableNames
 from palio.protocol.broker.groups import another_predicate, shown_predicate
 from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.queue_options import QueueOptions
 from palio.protocol.broker.replay_matching import matching
 from palio.protocol.broker.text_budget import TextBudget, predicate_bytes
 from palio.protocol.durability.message_store import MessageStore
@@ -27,10 +29,10 @@ from palio.protocol.durability.outgoing import QueueEnded
 from palio.protocol.interfaces import DurableSubscription
 from palio.protocol.policies.broker_record import filters_of
 from palio.protocol.policies.link_state import LinkStateDatabase
-from palio.protocol.wire.codes import EndCode, Full, RefusalCode, parse_full
+from palio.protocol.wire.codes import EndCode, Full, RefusalCode
 from palio.protocol.wire.control import Durable, Subscribed, SubscribeRequest
 from palio.protocol.wire.parts import text_bytes
-from palio.protocol.wire.refusals import RequestRefused
+from palio.protocol.wire.refusals import HomeElsewhere, RequestRefused
 
 DURABLE_NAME_BYTES_MAX = 255
 
@@ -45,14 +47,14 @@ class Consumer(NamedTuple):
 class HomeSubscriptions:
     def __init__(
         self, me: str, store: MessageStore, interests: Interests, database: LinkStateDatabase,
-        full: Full, budget: TextBudget,
+        ceiling: QueueOptions, budget: TextBudget,
     ) -> None:  # fmt: skip
-        """`full`: what happens when a queue is full, unless a client asks for less (Full.within)."""
+        """`ceiling`: the options of queues, unless a client asks for less (queue_options.py)."""
         self._me = me
         self._store = store
         self._interests = interests
         self._database = database
-        self._full = full
+        self._ceiling = ceiling
         self._budget = budget
         self._durables: dict[str, Durable] = {}
         self._predicates: dict[str, Predicate] = {}
@@ -75,7 +77,8 @@ class HomeSubscriptions:
                 predicate = Predicate(filters_of(stored.durable.predicate))
                 owner, _, called = stored.name.partition("/")  # as older versions stored it
                 title = DurableName(stored.owner or owner, stored.called or called, stored.group)
-                self._create(stored.name, title, stored.durable, stored.full, predicate, now_us)
+                options = QueueOptions(stored.full, stored.deliveries_max)
+                self._create(stored.name, title, stored.durable, options, predicate, now_us)
                 self._version = max(self._version, stored.durable.version)
                 self._database.set_durable(stored.name, stored.durable, predicate.filters)
 
@@ -108,6 +111,20 @@ class HomeSubscriptions:
             )
         return name or self.names.new_key(shown)
 
+    def check_home(self, home: str) -> None:
+        """Raise if a subscription that is to live at this broker does not live here."""
+        if home in ("", self._me):
+            return
+        for place in self._database.places():
+            if place.broker == home:
+                raise HomeElsewhere(self._me, home, place.address)
+        raise RequestRefused(
+            RefusalCode.UNKNOWN,
+            f"there is no broker {home!r} in this network",
+            remedy="durable='NAME@BROKER' says where a durable subscription lives; `palio topology` lists "
+            "the brokers",
+        )
+
     def decide_group(self, name: str, group: str, predicate: Predicate) -> None:
         """Give the group of a client to a subscription of an older version, which has none yet."""
         is_open = self.names.is_open(name) and self._store.has(name) and name not in self._moving
@@ -134,41 +151,33 @@ class HomeSubscriptions:
                 f"the durable subscription {request.durable!r} has another owner or group now",
                 remedy="subscribe again",
             )
-        full = allowed(parse_full(request.full), self._full)
+        asked = self._ceiling.asked(request)
         if self.is_ending(name):
             self._drop(name)  # its end is not committed yet; this is a successor
         known = self._durables.get(name)
         if known is not None and self._predicates[name] != predicate:
             raise _conflict(request, known.predicate, self.names.is_open(name))
-        if known is not None and full is not None:
-            self._check_full(name, request.durable, full)
+        if known is not None:
+            status = self._store.administration.status(name)
+            assert status is not None
+            asked.check(request.durable, status)
+            if asked.full is not None:
+                self._store.administration.confirm_full(name, asked.full)
         if known is None:
             self._budget.check(_owner(name), _size(name, predicate))
+            self._budget.expressions.check(_owner(name), computed_names(predicate))
             since = now_us if request.since is None else request.since
             self._version = max(self._version + 1, now_us)
             durable = Durable(str(predicate), since, self._version)
             title = DurableName(identity.name, request.durable, request.group)
-            self._create(name, title, durable, full or self._full, predicate, now_us)
+            options = asked.within(self._ceiling)
+            self._create(name, title, durable, options, predicate, now_us)
             if not self._store.has(name):
                 self._drop(name)
                 reason = "more messages waited for it from the past than its bound allows"
                 raise RequestRefused(RefusalCode.FULL, reason)
             self._uncommitted[name] = []
         return self._durables[name].version
-
-    def _check_full(self, name: str, durable: str, full: Full) -> None:
-        """Raise unless a subscription does this already when its queue is full."""
-        status = self._store.administration.status(name)
-        assert status is not None
-        if status.full is not full:
-            raise RequestRefused(
-                RefusalCode.CONFLICT,
-                f"the durable subscription {durable!r} has full = {status.full.value!r}, not "
-                f"{full.value!r}",
-                remedy="subscribe without `full`, unsubscribe it with forget first, or choose "
-                "another name",
-            )
-        self._store.administration.confirm_full(name, full)
 
     def attach(self, name: str, consumer: Consumer, credit: int) -> Subscribed | None:
         """Add a consumer. Returns the answer, or None: it follows the commit (`created`)."""
@@ -276,25 +285,31 @@ class HomeSubscriptions:
         return Subscribed(consumer.id, position, last, version)
 
     def _create(
-        self, name: str, title: DurableName, durable: Durable, full: Full, predicate: Predicate,
-        now_us: int,
+        self, name: str, title: DurableName, durable: Durable, options: QueueOptions,
+        predicate: Predicate, now_us: int,
     ) -> None:  # fmt: skip
         interface = DurableSubscription(self._me, name)
         self._interests.add_durable(interface, predicate)
         try:
-            self._store.create(name, durable, full, matching(predicate), now_us, *title)
+            self._store.create(
+                name, durable, options.full or Full.BLOCK, matching(predicate), now_us, *title,
+                options.deliveries_max,
+            )  # fmt: skip
         except PalioError:
             self._interests.remove_durable(interface)
             raise
         self._durables[name] = durable
         self._predicates[name] = predicate
         self._budget.add(_owner(name), _size(name, predicate))
+        self._budget.expressions.add(_owner(name), computed_names(predicate))
         self.names.add(name, title, durable.version)
 
     def _drop(self, name: str) -> None:
         """Stop matching messages for a subscription."""
         if self._durables.pop(name, None) is not None:
-            self._budget.remove(_owner(name), _size(name, self._predicates.pop(name)))
+            predicate = self._predicates.pop(name)
+            self._budget.remove(_owner(name), _size(name, predicate))
+            self._budget.expressions.remove(_owner(name), computed_names(predicate))
             self.names.remove(name)
             self._uncommitted.pop(name, None)
             self._interests.remove_durable(DurableSubscription(self._me, name))
@@ -321,19 +336,6 @@ def _conflict(request: SubscribeRequest, predicate: str, is_open: bool) -> Reque
     )
 
 
-def allowed(full: Full | None, ceiling: Full) -> Full | None:
-    """What a client asks a full queue to do, if the operator allows it; raises if not."""
-    if full is not None and full.within(ceiling) is not full:
-        raise RequestRefused(
-            RefusalCode.DENIED,
-            "this broker lets no durable subscription block publishers: its configuration has "
-            f"[queues] full = {ceiling.value!r}",
-            remedy="subscribe without `full`, or with full = 'drop' or 'end'; or ask the operator "
-            "for full = 'block'",
-        )
-    return full
-
-
 def check_subscription_name(what: str, name: str) -> None:
     """Raise for a name that is too long, since it travels with every message for the subscription, or
     has control characters, which a store or a terminal may not take."""
@@ -350,3 +352,10 @@ def check_subscription_name(what: str, name: str) -> None:
             f"the name of the {what} has {size} bytes; at most {DURABLE_NAME_BYTES_MAX} are allowed",
             remedy="choose a shorter one",
         )
+
+
+def forget_of(home: HomeSubscriptions, called: DurableName, now_us: int) -> None:
+    """End a subscription for good by its owner and what that calls it, if it exists."""
+    name = home.names.key(str(called))
+    if name is not None:
+        home.forget(name, None, now_us)

@@ -92,8 +92,9 @@ class Handshakes:
         """Answer Hello of a client whose identity is known."""
         assert link.identity is not None
         published = self._messages.last_number(link.publisher)
-        name, keepalive_us = self._settings.name, self._settings.keepalive_us
+        name = self._settings.name
+        silence_us = 0 if link.origin.is_in_process else 3 * self._settings.keepalive_us
         self._output.say(
             link.number,
-            Welcome(VERSION, name, link.identity.name, published, 3 * keepalive_us),
+            Welcome(VERSION, name, link.identity.name, published, silence_us),
         )

@@ -3,7 +3,7 @@
     clients        subscribe, unsubscribe, watch, advertise ─┐
     durable ones   add_durable, remove_durable               ├─▶ flush, then router and table
     other brokers  remote, reroute, neighbour, packet         │
-    access         grant                                     ┘
+    access         examine: grants and schemas               ┘
 
 A message is matched against the subscriptions at its arrival, so each method flushes first: the
 data path processes the messages received so far. Callers need not do so.
@@ -12,6 +12,7 @@ data path processes the messages received so far. Callers need not do so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -27,6 +28,7 @@ from palio.protocol.interfaces import (
     DurableSubscription,
     LocalInterface,
     PublishGrant,
+    PublishSchema,
     RemoteBroker,
     Watcher,
 )
@@ -61,6 +63,8 @@ _ADVERTISEMENTS_PER_UNIT = 5
 ADVERTISEMENTS_AT_ONCE = 16
 """Advertisements of a client that are removed in one slice."""
 
+_Replaced: TypeAlias = DurableSubscription | PublishGrant | PublishSchema
+
 
 class Interests:
     def __init__(
@@ -86,7 +90,7 @@ class Interests:
         self._changing: set[LocalInterface] = set()  # in slices
         self._removals: dict[LocalInterface, Slices] = {}
         self._compared = self._visited = 0
-        self._filters: dict[DurableSubscription | PublishGrant, tuple[Filter, ...]] = {}
+        self._filters: dict[_Replaced, tuple[Filter, ...]] = {}
 
     # ---- clients
 
@@ -225,7 +229,7 @@ class Interests:
         """When `tick` must be called next; None: no pattern waits, or all have messages to take."""
         return None if self._patterns.is_busy else self._port.router.due
 
-    # ---- durable subscriptions and grants
+    # ---- durable subscriptions, grants and schemas
 
     def add_durable(self, subscription: DurableSubscription, predicate: Predicate) -> None:
         """Add or replace a durable subscription, here or at another broker."""
@@ -240,13 +244,11 @@ class Interests:
     def remove_durable(self, subscription: DurableSubscription) -> None:
         self._replace(subscription, ())
 
-    def grant(self, identity: str, publish: Predicate | None) -> None:
-        """Set what an identity may publish; None removes its grant from the table."""
-        self._replace(PublishGrant(identity), () if publish is None else publish.filters)
+    def examine(self, examiner: PublishGrant | PublishSchema, which: Predicate | None) -> None:
+        """Set what an identity may publish, or about which messages a schema is asked; None removes it."""
+        self._replace(examiner, () if which is None else which.filters)
 
-    def _replace(
-        self, interface: DurableSubscription | PublishGrant, filters: tuple[Filter, ...]
-    ) -> None:
+    def _replace(self, interface: _Replaced, filters: tuple[Filter, ...]) -> None:
         self._flush()
         before, after = self._filters.pop(interface, ()), dict.fromkeys(filters, True)
         news = dict.fromkeys(before, False) | after

@@ -197,7 +197,9 @@ class LinkGuard:
     @property
     def deadlines_us(self) -> list[int]:
         """When to call `wake`, at the first of these."""
-        found = [max(x.heard_us, x.pinged_us) + self._keepalive_us for x in self._links]
+        found = [
+            max(x.heard_us, x.pinged_us) + self._keepalive_us for x in self._links.pinged.values()
+        ]
         if self._paused_us is None:
             found += [frame.due_us for frame in self._frames.values()]
             for stranger in self._strangers.values():
@@ -208,7 +210,7 @@ class LinkGuard:
     def wake(self, now_us: int) -> None:
         """Ping who is silent, and close who keeps the broker waiting for too long."""
         keepalive_us, is_listening = self._keepalive_us, self._paused_us is None
-        for link in self._links:
+        for link in [*self._links.pinged.values()]:
             if link.number in self._backlogs:  # it may not be read, so it is not silent
                 link.heard_us = now_us
                 if link.number in self._frames:

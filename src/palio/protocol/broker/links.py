@@ -7,6 +7,7 @@ the broker tells the other parts and the other end (`take_closed`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from palio.errors import PalioError
 from palio.protocol.broker.access import Forbidden, Identity
@@ -16,15 +17,28 @@ from palio.protocol.wire.frames import BEFORE_HELLO, BrokenFrame, FrameReader
 from palio.protocol.wire.handshake import Answering, Dialling, Unwelcome
 
 
+class LinkOrigin(NamedTuple):
+    """What the host knows of the other end."""
+
+    certificate: str = ""
+    """The name in its certificate, verified."""
+    is_in_process: bool = False
+    """There is no socket: it cannot vanish without a word, and is not pinged."""
+
+
+ANYWHERE = LinkOrigin()
+
+
 class Link:
     """A connection, and who is at the other end once that is known."""
 
-    __slots__ = ("certificate", "client", "credit", "dialled", "handshake", "heard_us", "identity",
-                 "is_congested", "is_restricted", "neighbour", "number", "pinged_us", "publisher",
+    __slots__ = ("client", "credit", "dialled", "handshake", "heard_us", "identity",
+                 "is_congested", "is_restricted", "neighbour", "number", "origin", "pinged_us", "publisher",
                  "reader", "received")  # fmt: skip
 
-    def __init__(self, number: int, now_us: int, certificate: str) -> None:
+    def __init__(self, number: int, now_us: int, origin: LinkOrigin) -> None:
         self.number = number
+        self.origin = origin
         self.reader = FrameReader(BEFORE_HELLO)
         self.heard_us = self.pinged_us = now_us
         self.dialled: str | None = None
@@ -33,9 +47,7 @@ class Link:
         self.neighbour = ""
         """The name of a broker, once it has proved it."""
         self.identity: Identity | None = None
-        """Of a client, after its handshake."""
-        self.certificate = certificate
-        """The name in the certificate of the other end, verified."""
+        """Of a client, after its handshake; before it, if the listener vouches for it."""
         self.publisher = ""
         """Of a client: identity, name and session."""
         self.client = ""
@@ -67,6 +79,8 @@ class Links:
     def __init__(self) -> None:
         self.open: dict[int, Link] = {}
         """By number."""
+        self.pinged: dict[int, Link] = {}
+        """Those over sockets, by number."""
         self.publishers: dict[str, Link] = {}
         """Those of clients, by the name of the publisher."""
         self.closed: list[tuple[Link, Close]] = []
@@ -78,9 +92,18 @@ class Links:
     def __iter__(self) -> Iterator[Link]:
         return iter(list(self.open.values()))
 
+    def add(self, link: Link) -> None:
+        self.open[link.number] = link
+        if not link.origin.is_in_process:
+            self.pinged[link.number] = link
+
+    def remove(self, number: int) -> Link | None:
+        self.pinged.pop(number, None)
+        return self.open.pop(number, None)
+
     def close(self, link: Link, code: CloseCode, reason: str) -> None:
         """Close a connection locally."""
-        if self.open.pop(link.number, None) is not None:
+        if self.remove(link.number) is not None:
             self.closed.append((link, Close(code, reason)))
 
     def take_closed(self) -> list[tuple[Link, Close]]:

@@ -28,8 +28,9 @@ from palio.protocol.broker.waiting import WaitingMessages
 from palio.protocol.interfaces import LocalInterface
 from palio.protocol.wire import layout
 from palio.protocol.wire.batch import KERNEL_MIN, Entry, MessageBatch
-from palio.protocol.wire.encode import SHARED_BYTES_MIN, deliver, deliver_pieces
-from palio.routing.interest_table import InterestTable, Matches
+from palio.protocol.wire.encode import deliver, deliver_pieces, is_large
+from palio.routing.interest_table import InterestTable
+from palio.routing.matches import Matches
 
 IDS_MAX = 1024
 """The most subscriptions that one DELIVER frame is for, so that its header stays small."""
@@ -46,6 +47,8 @@ class DeliveryCounts(msgspec.Struct):
     """Totals since start."""
 
     delivered: int = 0
+    expired: int = 0
+    """Messages that waited for a client for too long."""
     ended: int = 0
     """Subscriptions that ended because too much waited."""
 
@@ -137,6 +140,7 @@ class LocalDelivery:
         self, table: InterestTable, output: Output, links: Links, waiting: WaitingMessages
     ) -> None:
         self.counts = DeliveryCounts()
+        self.now_us = 0
         self.overflowed: list[tuple[Subscriber, str]] = []
         """Subscribers to end because too much waited, with the reason; the broker ends them and clears
         the list."""
@@ -274,9 +278,13 @@ class LocalDelivery:
                 one.add_credit(-_DEFERRED)  # so that newer messages wait behind the others
                 self.deferred.setdefault(link, deque()).append(one)
                 break
+            message = self.waiting.take(one)
+            if 0 < message.expires_us <= self.now_us:
+                self.counts.expired += 1
+                continue
             one.add_credit(-1)
             self.counts.delivered += 1
-            for piece in self.waiting.take(one).pieces(one.id):
+            for piece in message.pieces(one.id):
                 sent += len(piece)
                 self._output.write(link, piece)
         if sent:
@@ -311,7 +319,7 @@ class LocalDelivery:
         """Deliver messages; `matches` has local interfaces only."""
         if not len(matches.found):
             return
-        if batch.count < KERNEL_MIN or _is_large(batch):
+        if batch.count < KERNEL_MIN or is_large(batch):
             for row in range(batch.count):
                 self._deliver(batch, row, matches.part(row))
             return
@@ -388,11 +396,3 @@ class LocalDelivery:
             if group is not None and len(group.members) > 1:
                 group.members.pop(one, None)
                 self._lead(group)
-
-
-def _is_large(batch: MessageBatch) -> bool:
-    """Whether clients share the bodies of its messages; of small ones a kernel writes copies."""
-    least, rows = SHARED_BYTES_MIN * batch.count, batch.rows
-    if len(batch.data) < least:
-        return False
-    return bool((rows[:, layout.END] - rows[:, layout.TEXT]).sum() >= least)

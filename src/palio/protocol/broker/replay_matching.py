@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from palio.model.expression_costs import cost_of
+from palio.model.expressions.names import is_computed, value_of
 from palio.model.message import Message
 from palio.model.predicate import Op, Predicate
 from palio.protocol.durability.subscriptions import Matching, Verdict
@@ -30,11 +32,14 @@ def matching(predicate: Predicate) -> Matching:
         is_selected = False
         for one in predicate.filters:
             for constraint in one.constraints:
-                spent += search if constraint.op in _SEARCHES else 1
+                if is_computed(constraint.name):
+                    spent += cost_of(constraint.name).of(1, len(text))
+                else:
+                    spent += search if constraint.op in _SEARCHES else 1
                 if spent >= PART_UNITS:
                     yield spent
                     spent = 0
-                if not constraint.matches(values.get(constraint.name)):
+                if not constraint.matches(value_of(constraint.name, values)):
                     break
             else:
                 is_selected = True

@@ -11,8 +11,9 @@ units that a slice has cost beyond the usual, or a BackgroundJob: a computation 
 another thread. What arrives on the same link waits meanwhile, in order; other links do not. Large
 backlogs stop the reading of their links.
 
-Costs are counted in units of about 0.1 ms, not measured: what a broker does depends on its input only.
-A broker that does not defer (tests, tools) has no bounds and runs jobs at once.
+Costs are counted in units of about 0.1 ms. A machine may be slower, and an estimate too low: a host
+passes a stopwatch, by which a turn ends too. Without one (in the simulator) what a broker does depends on
+its input only. A broker that does not defer (tests, tools) has no bounds and runs jobs at once.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, Final, TypeAlias, TypeVar
 
+from palio.errors import PalioError
 from palio.protocol.broker.effects import BackgroundJob, Effects
 from palio.protocol.broker.links import Link
 from palio.protocol.wire.batch import MessageBatch
@@ -51,6 +53,8 @@ from palio.protocol.wire.queue_control import (
 
 TURN_UNITS = 80
 """The budget of a turn."""
+TURN_S = 0.01
+"""By the stopwatch a turn begins nothing more after this time."""
 SLICE_UNITS = 20
 """What a slice of a long request may cost."""
 BACKLOG_BYTES = 1 << 20
@@ -124,17 +128,21 @@ class _Backlog:
 
 class TurnScheduler:
     """`process(link, item)` does what an item asks for, or returns the slices of it. `read(link,
-    items)` gives items of a link as they are read, and raises nothing."""
+    items)` gives items of a link as they are read, and raises nothing. `stopwatch` gives seconds."""
 
     def __init__(
         self,
         process: Callable[[Link, Item], Slices | None],
         read: Callable[[Link, Iterator[Item]], Iterator[Item]],
+        stopwatch: Callable[[], float] | None = None,
         *,
         defers: bool,
     ) -> None:
         self._process, self._read = process, read
         self._defers = defers
+        self._stopwatch = stopwatch
+        self.ends_s = 0.0
+        """When the turn ends by the stopwatch; 0: nothing that takes long was begun in it."""
         self.budget: float = TURN_UNITS
         """What the turn may still cost."""
         self.turn: deque[_Backlog] = deque()
@@ -160,7 +168,7 @@ class TurnScheduler:
     def take(self, link: Link, item: Item) -> None:
         """Process an item of a link without a backlog, now or in its turn: then the link has one."""
         units = cost(item) if self._defers else 0
-        if units and self.budget <= 0:
+        if units and not self._may_begin():
             self._wait(link, None).item = item
             return
         self.budget -= units
@@ -234,12 +242,22 @@ class TurnScheduler:
         effects.reading, self.reading = self.reading, {}
         effects.requests, self.requests = self.requests, {}
 
+    def _may_begin(self) -> bool:
+        """May the turn begin something that takes long?"""
+        if self.budget > 0 and self._stopwatch is not None:
+            now_s = self._stopwatch()
+            if not self.ends_s:
+                self.ends_s = now_s + TURN_S
+            elif now_s >= self.ends_s:
+                self.budget = 0
+        return self.budget > 0
+
     def _note(self, kind: str) -> None:
         self.requests[kind] = self.requests.get(kind, 0) + 1
 
     def work(self) -> bool:
         """Do one thing that waits, if the turn may; False: nothing was done."""
-        if not self.turn or self.budget <= 0:
+        if not self.turn or not self._may_begin():
             return False
         backlog = self.turn.popleft()
         if backlog.slices is not None:
@@ -327,3 +345,13 @@ class TurnScheduler:
             self.bytes -= backlog.bytes
         if backlog.is_paused:
             self.reading[backlog.link.number] = True
+
+
+def guarded(
+    link: Link, items: Iterator[T], fail: Callable[[Link, PalioError], None]
+) -> Generator[T, None, None]:
+    """What comes over a link, as it is read or processed: an error ends the connection."""
+    try:
+        yield from items
+    except PalioError as error:
+        fail(link, error)

@@ -7,9 +7,10 @@ import msgspec
 from palio.errors import LimitExceeded, PalioError
 from palio.protocol.broker.access import Access
 from palio.protocol.broker.disclosure import Disclosure
+from palio.protocol.broker.schemas import MessageSchema
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.queues import Full
-from palio.protocol.policies.broker_record import WEIGHT_MAX, WEIGHT_MIN
+from palio.protocol.policies.broker_record import ADDRESS_MAX, WEIGHT_MAX, WEIGHT_MIN
 from palio.protocol.policies.registry import POLICIES
 from palio.protocol.policies.subscription_forwarding import FORWARDING
 from palio.protocol.wire.codes import NeighbourRole
@@ -44,6 +45,11 @@ class SubscriptionBounds(msgspec.Struct, frozen=True):
     """Of one predicate, in its normal form; of a pattern, in all its parts, if that is less than 128."""
     predicates_bytes_max: int = 64 << 20
     """Of the predicates of one client, and of the durable subscriptions of one identity."""
+    calls_max: int = 256
+    """Of functions and operators, in the expressions of one predicate or pattern."""
+    steps_max: int = 20_000
+    """Of the expressions of one client, and of the durable subscriptions of one identity: what they take
+    in the worst case for a message of 1 KiB, in steps of about a microsecond (model/expression_costs.py)."""
     advertisements_max: int = 1000
     watches_max: int = 1000
     """Patterns that one client watches."""
@@ -120,11 +126,19 @@ class Settings(msgspec.Struct, frozen=True):
     full: Full = Full.BLOCK
     """What happens when the queue of a durable subscription is full, unless its client asks for less:
     only where this is `block` may it ask for `block`."""
+    deliveries_max: int = 0
+    """How often a message of a durable subscription is delivered before it is a dead letter, unless its
+    client asks for less; 0: any number."""
     orphans_us: int | None = 7 * 24 * 3600 * 1_000_000
     """How long durable subscriptions stay whose identity is no longer in the configuration; None: for
     ever."""
+    address: str = ""
+    """At which clients reach this broker, for those that ask for a durable subscription elsewhere; empty:
+    it does not say."""
     bounds: Bounds = Bounds()
     """Of durable messages."""
+    schemas: dict[str, MessageSchema] = {}
+    """By which messages of clients must be valid."""
 
     def __post_init__(self) -> None:
         if self.routing not in ROUTINGS:
@@ -133,6 +147,11 @@ class Settings(msgspec.Struct, frozen=True):
             )
         if self.advertisements and self.routing != FORWARDING:
             raise PalioError(f"advertisements go with routing {FORWARDING!r}, not {self.routing!r}")
+        if len(self.address) > ADDRESS_MAX or not (self.address or " ").isprintable():
+            raise PalioError(
+                f"[broker] address has {len(self.address)} characters, or some that cannot be printed; "
+                f"it has at most {ADDRESS_MAX}: palio://milan.example.org:7400"
+            )
         if self.name in self.neighbours:
             raise PalioError(f"broker {self.name!r} is its own neighbour; take it out")
         self._check_roles()

@@ -12,6 +12,13 @@ from __future__ import annotations
 import msgspec
 
 
+class SchemaCounters(msgspec.Struct, frozen=True):
+    """Messages that a schema was asked about; from 0 when it is new or has changed."""
+
+    checked: int = 0
+    refused: int = 0
+
+
 class LiveCounters(msgspec.Struct, frozen=True):
     """Messages that are not stored, and the live copies of those that are."""
 
@@ -34,8 +41,12 @@ class LiveCounters(msgspec.Struct, frozen=True):
     """Messages and occurrences of patterns sent to live subscriptions."""
     delivery_dropped: int = 0
     """Messages and occurrences of patterns dropped because a client was too slow."""
+    expired: int = 0
+    """Messages that were not delivered because their time was over."""
     subscriptions_ended: int = 0
     """Subscriptions ended because a client was too slow."""
+    expression_failures: int = 0
+    """Expressions of subscriptions that could not be computed for a message, and were NULL."""
     pattern_dropped: int = 0
     """Messages, and answers of neighbours, dropped because too many waited for patterns."""
     pattern_keys_dropped: int = 0
@@ -57,8 +68,12 @@ class DurableCounters(msgspec.Struct, frozen=True):
     delivered: int = 0
     redelivered: int = 0
     acknowledged: int = 0
+    returned: int = 0
+    """Messages that clients gave back (nack)."""
     dropped: int = 0
     """Messages dropped from full queues whose policy is `drop`."""
+    expired: int = 0
+    """Messages removed from queues because their time was over."""
     ended: int = 0
     """Subscriptions ended by full queues whose policy is `end`."""
     unreadable: int = 0
@@ -80,11 +95,27 @@ class QueueGauges(msgspec.Struct, frozen=True):
     is_paused: bool = False
 
 
+class RepublishedSnapshot(msgspec.Struct, frozen=True):
+    """Messages that the broker published anew."""
+
+    rejected: int = 0
+    """Messages that clients will never process (reject)."""
+    dead: int = 0
+    """Dead letters."""
+    dead_dropped: int = 0
+    """Dead letters that died again."""
+    delayed: int = 0
+    """Delayed messages, at their time."""
+
+
 class QueuesSnapshot(msgspec.Struct, frozen=True):
     count: int = 0
     """Durable subscriptions whose home is this broker."""
     largest: dict[str, QueueGauges] = {}
     """By durable subscription; only the QUEUES_MAX with the most messages."""
+    republished: RepublishedSnapshot = RepublishedSnapshot()
+    delayed: int = 0
+    """Messages that wait for their time."""
 
 
 class MemoryGauges(msgspec.Struct, frozen=True):
@@ -119,6 +150,8 @@ class TableGauges(msgspec.Struct, frozen=True):
     """For other brokers, durable and local subscriptions."""
     version: int = 0
     """Grows with every change."""
+    schemas: dict[str, SchemaCounters] = {}
+    """What schemas were asked, whose predicates are in the table: by the name of the schema."""
     routing_predicates: int = 0
     routing_filters: int = 0
     routing_constraints: int = 0

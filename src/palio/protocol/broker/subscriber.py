@@ -10,6 +10,7 @@ import numpy as np
 
 from palio.protocol.wire.batch import OVERHEAD_BYTES, Entry
 from palio.protocol.wire.encode import deliver_pieces
+from palio.protocol.wire.message_headers import expiry
 
 WITHHELD = 1 << 40
 """Credit that is withheld while a subscriber gets no messages: larger than any credit."""
@@ -48,13 +49,14 @@ class WaitingMessage:
     """A message that waits for one or many subscribers, or the frame of an occurrence. It is in memory
     once."""
 
-    __slots__ = ("_entry", "_frame", "holders", "size")
+    __slots__ = ("_entry", "_frame", "expires_us", "holders", "size")
 
     def __init__(self, entry: Entry | None, frame: bytes = b"") -> None:
         self._entry, self._frame = entry, frame
         self.size = len(frame) + OVERHEAD_BYTES
+        self.expires_us = 0 if entry is None else expiry(entry.payload)
         if entry is not None:
-            self.size += len(entry.attributes) + len(entry.body) + len(entry.publisher)
+            self.size += len(entry.attributes) + len(entry.payload) + len(entry.publisher)
         self.holders: dict[str, dict[Subscriber, None]] = {}
         """Whom it waits for, by identity."""
 

@@ -5,16 +5,19 @@ These take long for large texts: the host runs them as jobs, in another thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from palio.errors import InvalidPredicate, LimitExceeded, PalioError
 from palio.model.language import parse
 from palio.model.predicate import Predicate
 from palio.protocol.broker.access import Identity, check_may_subscribe, check_subscribe, check_watch
 from palio.protocol.broker.client_subscription import ClientSubscription
+from palio.protocol.broker.effects import BackgroundJob
+from palio.protocol.broker.expression_budget import check_alone, checked_expressions
 from palio.protocol.broker.interests import FILTERS_AT_ONCE
+from palio.protocol.broker.settings import SubscriptionBounds
 from palio.protocol.broker.text_budget import sendable_bytes
 from palio.routing.patterns.language import parse as parse_pattern
 from palio.routing.patterns.pattern import Part, Pattern, leaves
@@ -63,24 +66,61 @@ def parse_small(text: str) -> Predicate | None:
         return None
 
 
+class Checked(NamedTuple):
+    """A predicate, the bytes that it counts, and its expressions."""
+
+    predicate: Predicate
+    size: int
+    computed: tuple[str, ...]
+
+
 @refusing
-def permitted(text: str, identity: Identity, filters_max: int) -> tuple[Predicate, int]:
-    predicate = parse(text, limit=filters_max, shape_max=SHAPE_MAX)
+def measured(predicate: Predicate, bounds: SubscriptionBounds) -> Checked:
+    """Raises LimitExceeded for a predicate beyond a bound."""
     size = sendable_bytes(predicate.filters)
-    check_subscribe(identity, predicate)
-    for found in predicate:
-        prepare(found)
-    return predicate, size
+    return Checked(predicate, size, checked_expressions(predicate.filters, bounds))
 
 
 @refusing
-def watchable(text: str, identity: Identity, filters_max: int) -> tuple[Pattern, int]:
+def permitted(text: str, identity: Identity, bounds: SubscriptionBounds) -> Checked:
+    predicate = parse(text, limit=bounds.filters_max, shape_max=SHAPE_MAX)
+    found = measured(predicate, bounds)
+    check_subscribe(identity, predicate)
+    for one in predicate:
+        prepare(one)
+    return found
+
+
+def check_predicate(
+    text: str, identity: Identity, bounds: SubscriptionBounds
+) -> Generator[BackgroundJob[Checked], None, Checked]:
+    """A job does what may take long."""
+    small = parse_small(text) if identity.subscribes_anything else None
+    if small is not None:
+        return measured(small, bounds)
+    job = BackgroundJob(lambda: permitted(text, identity, bounds))
+    yield job
+    return job.result()
+
+
+class CheckedPattern(NamedTuple):
+    """A pattern, the bytes that it counts, and its expressions."""
+
+    pattern: Pattern
+    size: int
+    computed: tuple[str, ...]
+
+
+@refusing
+def watchable(text: str, identity: Identity, bounds: SubscriptionBounds) -> CheckedPattern:
     check_may_subscribe(identity)
-    pattern = parse_pattern(text, limit=min(filters_max, PATTERN_FILTERS_MAX))
+    pattern = parse_pattern(text, limit=min(bounds.filters_max, PATTERN_FILTERS_MAX))
     filters = [f for leaf in leaves(pattern.node) if isinstance(leaf, Part) for f in leaf.predicate]
     size = sendable_bytes(filters)
+    names = checked_expressions(filters, bounds)
+    check_alone(names, "a pattern")
     check_watch(identity, pattern)
-    return pattern, size
+    return CheckedPattern(pattern, size, names)
 
 
 def denied(subscriptions: list[tuple[Identity, ClientSubscription]]) -> list[str]:

@@ -13,12 +13,15 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import cast
 
+from msgspec.structs import replace
+
 from palio.errors import PalioError
 from palio.protocol.broker.access import Identity
 from palio.protocol.broker.client_subscription import ClientSubscription
 from palio.protocol.broker.durable import Consumer, HomeSubscriptions, check_subscription_name
 from palio.protocol.broker.durable_names import DurableName
 from palio.protocol.broker.effects import BackgroundJob, CommittedAct, Output
+from palio.protocol.broker.expression_budget import check_alone
 from palio.protocol.broker.groups import LiveGroups
 from palio.protocol.broker.interests import Interests
 from palio.protocol.broker.leaving_clients import LeavingClients, SharedName
@@ -26,8 +29,8 @@ from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.numbered_rows import NumberedRows
 from palio.protocol.broker.scheduler import SLICE_UNITS, Slices, in_slices
 from palio.protocol.broker.settings import SubscriptionBounds
-from palio.protocol.broker.subscription_checks import denied, parse_small, permitted, watchable
-from palio.protocol.broker.text_budget import TextBudget, sendable_bytes
+from palio.protocol.broker.subscription_checks import check_predicate, denied, watchable
+from palio.protocol.broker.text_budget import TextBudget
 from palio.protocol.broker.withheld_credit import WithheldCredit
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.outgoing import QueueEnded
@@ -148,20 +151,16 @@ class ClientSubscriptions:
             yield from self._watch(one, request)
             return
         self._bounds.check_text(request.predicate)
-        one.predicate = parse_small(request.predicate) if identity.subscribes_anything else None
-        if one.predicate is None:
-            job = BackgroundJob(
-                lambda: permitted(request.predicate, identity, self._bounds.filters_max)
-            )
-            yield job
-            one.predicate, one.bytes = job.result()
-        else:
-            one.bytes = sendable_bytes(one.predicate.filters)
+        checked = yield from check_predicate(request.predicate, identity, self._bounds)
+        one.predicate, one.bytes, one.computed = checked
         if request.durable:
-            one.bytes = 0
+            if request.since is not None:
+                check_alone(one.computed, "a subscription that begins in the past")
+            one.bytes, one.computed = 0, ()
             yield from self._subscribe_durably(one, request, now_us)
         else:
             self.budget.check(link, one.bytes)
+            self.budget.expressions.check(link, one.computed)
             yield from self._subscribe_live(one, request)
 
     def _watch(self, one: ClientSubscription, request: SubscribeRequest) -> Slices:
@@ -172,12 +171,12 @@ class ClientSubscriptions:
             raise RequestRefused(RefusalCode.LIMIT, reason)
         credit, ends = positive(request.credit), _live_full(request.full) is Full.END
         self._bounds.check_text(request.pattern, "the pattern")
-        job = BackgroundJob(
-            lambda: watchable(request.pattern, one.identity, self._bounds.filters_max)
-        )
+        job = BackgroundJob(lambda: watchable(request.pattern, one.identity, self._bounds))
         yield job
-        one.pattern, one.bytes = job.result()
+        one.pattern, one.bytes, one.computed = job.result()
         self.budget.check(one.link, one.bytes)
+        self.budget.expressions.check(one.link, one.computed)
+        self.budget.expressions.check_watched(one.computed)
         self._interests.watch(Watcher(one.link, one.id), one.pattern)
         self._local.add_watcher(one.link, one.id, credit, ends=ends)
         self._add(one)
@@ -210,6 +209,7 @@ class ClientSubscriptions:
         self, one: ClientSubscription, request: SubscribeRequest, now_us: int
     ) -> Slices:
         assert one.predicate is not None
+        self.home.check_home(request.home)
         credit, consumer = positive(request.credit), Consumer(one.link, one.id)
         self._interests.flush()  # what has arrived may end the one that is asked for
         one.durable = name = self.home.name(one.identity, request.durable, request.group)
@@ -233,7 +233,7 @@ class ClientSubscriptions:
         for other in others:
             self.end(other.link, other.id, EndCode.TAKEN_OVER, "another client has taken it over")
         if answer is not None:
-            self._output.say(one.link, answer)
+            self._output.say(one.link, replace(answer, took_over=bool(others)))
 
     def unsubscribe(self, link: int, request: UnsubscribeRequest, now_us: int) -> None:
         one = self._clients[link].get(request.id)
@@ -340,20 +340,24 @@ class ClientSubscriptions:
     def _add(self, one: ClientSubscription) -> None:
         self._clients[one.link][one.id] = one
         self.budget.add(one.link, one.bytes)
+        self.budget.expressions.add(one.link, one.computed)
         self._number = one.number = self._number + 1
         self._rows.add(one.number, one)
         self._leaving.add(one)
         if one.pattern is not None:
             self._watching[one.link] = self._watching.get(one.link, 0) + 1
+            self.budget.expressions.watch(one.computed)
         if one.durable:
             self.withheld.add(Consumer(one.link, one.id))
 
     def _remove(self, one: ClientSubscription) -> None:
         self.budget.remove(one.link, one.bytes)
+        self.budget.expressions.remove(one.link, one.computed)
         self._rows.remove(one.number)
         self._leaving.remove(one)
         if one.pattern is not None:
             self._watching[one.link] -= 1
+            self.budget.expressions.unwatch(one.computed)
             if not self._watching[one.link]:
                 del self._watching[one.link]
             self._interests.unwatch(Watcher(one.link, one.id))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from palio.errors import LimitExceeded
 from palio.model.predicate import Filter
+from palio.protocol.broker.expression_budget import ExpressionBudget
 from palio.protocol.broker.settings import SubscriptionBounds
 from palio.protocol.wire.codes import RefusalCode
 from palio.protocol.wire.parts import TEXT_BYTES_MAX, text_bytes
@@ -31,6 +32,7 @@ class TextBudget:
         self._bounds = bounds
         self._used: dict[int | str, int] = {}
         self._total = 0
+        self.expressions = ExpressionBudget(bounds)
 
     def check(self, owner: int | str, size: int) -> None:
         """Raise RequestRefused if an owner has no room for so many bytes."""

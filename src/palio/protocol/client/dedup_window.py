@@ -70,6 +70,10 @@ class PositionWindow:
         if len(self._order) > self._size:
             self._acknowledged.pop(self._order.popleft(), None)
 
+    def forget(self, position: int) -> bool:
+        """The application gives the message back: it may come again. False: it does not have it."""
+        return self._delivered.pop(position, None) is not None
+
     def take_due(self) -> tuple[int, ...]:
         """Hand over the positions that the broker must be told now."""
         due, self._due = tuple(self._due), []

@@ -11,6 +11,7 @@ from palio.protocol.client.outbox import Outbox
 from palio.protocol.client.send_buffer import SendBuffer
 from palio.protocol.wire.frames import Limits, message_frame
 from palio.protocol.wire.headers import PublishHeader
+from palio.protocol.wire.message_headers import NO_HEADERS
 
 
 class SessionPublisher:
@@ -28,12 +29,25 @@ class SessionPublisher:
         self.dropped = 0
         """Best-effort messages that were published while there was no connection."""
 
+    @property
+    def headers_max(self) -> int:
+        """The most bytes of message headers."""
+        return self._limits.headers
+
     def has_room(self, durable: bool) -> bool:
         """May a message be published now? Best-effort messages need a connection to go to."""
         return self._outbox.has_room if durable else self._buffer.is_ready
 
-    def publish(self, attributes: bytes, body: bytes, now_us: int, durable: bool = True) -> int:
-        """Send a message and return its number. A durable one is kept until it is stored."""
+    def publish(
+        self,
+        attributes: bytes,
+        body: bytes,
+        now_us: int,
+        durable: bool = True,
+        headers: bytes = NO_HEADERS,
+    ) -> int:
+        """Send a message and return its number. A durable one is kept until it is stored. `headers` are
+        packed (message_headers.py)."""
         if not self._is_numbered:
             raise NetworkError(
                 "nothing can be published before the first Welcome: "
@@ -49,7 +63,7 @@ class SessionPublisher:
         self._number = number = self._number + 1
         if durable and number <= outbox.settled:
             return number  # an earlier client with this name, and `first`, had stored it
-        frame = message_frame(PublishHeader(number, now_us, durable), attributes, body)
+        frame = message_frame(PublishHeader(number, now_us, durable), attributes, body, headers)
         if durable:
             outbox.add(number, frame)
         if self._buffer.is_ready:

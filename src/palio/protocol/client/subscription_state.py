@@ -100,6 +100,10 @@ class SubscriptionState:
         if self._window is not None:
             self._window.acknowledge(position)
 
+    def nack(self, position: int) -> bool:
+        """The application gives a message of the queue back. False: it does not have it."""
+        return self._window is not None and self._window.forget(position)
+
     def take_due(self) -> list[control.Acknowledge | control.Credit]:
         """Hand over the acknowledgements and the credit that the broker must be told now."""
         due: list[control.Acknowledge | control.Credit] = []

@@ -45,6 +45,8 @@ class SessionSubscriptions:
         group: str = "",
         credit: int = 1000,
         full: str = "",
+        deliveries_max: int = 0,
+        home: str = "",
     ) -> int:
         """Ask for messages, or for compounds of a pattern. Returns the id of the subscription."""
         if not 1 <= credit <= CREDIT_MAX:
@@ -53,7 +55,7 @@ class SessionSubscriptions:
             )
         id = next(self._ids)
         request = control.SubscribeRequest(
-            id, predicate, pattern, durable, since, group, credit, full
+            id, predicate, pattern, durable, since, group, credit, full, deliveries_max, home
         )
         check_request("the subscription", request)
         window_size = max(self._window_size, WINDOW_PER_CREDIT * credit)
@@ -98,6 +100,26 @@ class SessionSubscriptions:
             return False
         state.acknowledge(position)
         self.due.add(id)
+        return True
+
+    def nack(self, id: int, position: int, delay_us: int = 0) -> bool:
+        """Give a message of the queue back. False: the subscription has ended. Without a connection the
+        broker sends all again anyway."""
+        state = self._states.get(id)
+        if state is None or state.is_leaving:
+            return False
+        if state.nack(position):
+            self._buffer.send_if_ready(control.Nack(id, (position,), delay_us))
+        return True
+
+    def reject(self, id: int, position: int, reason: str = "") -> bool:
+        """Say that the application will never process a message of the queue. False: the subscription
+        has ended."""
+        state = self._states.get(id)
+        if state is None or state.is_leaving:
+            return False
+        if state.nack(position):
+            self._buffer.send_if_ready(control.Reject(id, (position,), reason))
         return True
 
     def consumed(self, id: int, count: int = 1) -> None:

@@ -32,6 +32,8 @@ class QueueStatus(msgspec.Struct, frozen=True):
     consumers: list[Hashable]
     full: Full
     is_paused: bool
+    deliveries_max: int
+    """After so many deliveries a message is a dead letter; 0: never."""
 
 
 class QueueAdministration:
@@ -70,6 +72,7 @@ class QueueAdministration:
             queue.consumers.keys(),
             queue.full,
             queue.consumers.is_paused,
+            queue.returned.deliveries_max,
         )
 
     def waiting(self, name: str) -> int:

@@ -7,6 +7,14 @@ import msgspec
 _SECOND_US = 1_000_000
 
 
+class DelayBounds(msgspec.Struct, frozen=True):
+    """Of messages that wait for their time."""
+
+    longest_us: int = 7 * 24 * 3600 * _SECOND_US
+    messages: int = 100_000
+    bytes: int = 1 << 30
+
+
 class Bounds(msgspec.Struct, frozen=True):
     # the journal
     retention_us: int = 3600 * _SECOND_US
@@ -28,6 +36,7 @@ class Bounds(msgspec.Struct, frozen=True):
     # queues of durable subscriptions
     queue: int = 100_000
     queue_bytes: int = 1 << 30
+    delays: DelayBounds = DelayBounds()
     # the rest
     publisher_us: int = 7 * 24 * 3600 * _SECOND_US
     """A publisher that was silent for longer is forgotten, and its numbers with it."""

@@ -27,6 +27,8 @@ class SealChanges(msgspec.Struct, eq=False):
     overflowed: dict[Destination, None] = {}
     """They lost entries that were not acknowledged. Their heads are in this commit, because a crash
     must not bring these entries back out of order."""
+    settled: dict[Destination, None] = {}
+    """Entries have left them for another place in the journal, in this commit: so have their heads."""
     created: list[TrackedSubscription] = []
     """Of this broker."""
     ended: list[QueueEnded] = []

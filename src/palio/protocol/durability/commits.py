@@ -16,7 +16,7 @@ crash before it only brings back entries that were acknowledged a moment ago.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from palio.protocol.durability import keys
 from palio.protocol.durability.bounds import Bounds
@@ -83,6 +83,12 @@ class DirtySet:
         """A destination has lost entries that were not acknowledged, or will when this is sealed."""
         self._seal.overflowed[destination] = None
 
+    def note_moved(self, destination: Destination) -> None:
+        """An entry was published anew, and has left this destination for that."""
+        self.is_dirty = True
+        self._seal.settled[destination] = None
+        self.request_checkpoint()
+
     def note_purged(self, queue: Queue) -> None:
         """An operator has deleted entries of a queue."""
         self.is_dirty = True
@@ -116,6 +122,7 @@ class DirtySet:
         changes = self._seal
         changes.pushed.pop(queue, None)
         changes.overflowed.pop(queue, None)
+        changes.settled.pop(queue, None)
         self._checkpoint.acknowledged.pop(queue, None)
         if tracked in changes.created:
             changes.created.remove(tracked)
@@ -148,7 +155,8 @@ class DirtySet:
 
 class Checkpoints:
     """Writes heads and rows. `is_due`: the next seal includes a checkpoint. `first_needed` returns
-    the first position of the journal that a replay needs."""
+    the first position of the journal that a replay needs; `expire` removes what has expired, and says if
+    there is more; `thinned` returns the queues that have lost entries so."""
 
     def __init__(
         self,
@@ -157,6 +165,8 @@ class Checkpoints:
         publishers: PublisherTable,
         incoming: IncomingStreams,
         first_needed: Callable[[], int],
+        expire: Callable[[int], bool],
+        thinned: Callable[[], Iterable[Queue]],
         dirty: DirtySet,
         bounds: Bounds,
         now_us: int,
@@ -167,6 +177,7 @@ class Checkpoints:
         self._publishers = publishers
         self._incoming = incoming
         self._first_needed = first_needed
+        self._expire, self._thinned = expire, thinned
         self._dirty = dirty
         self._every_us = bounds.sweep_us
         self._sweep_us = now_us + bounds.sweep_us
@@ -182,8 +193,16 @@ class Checkpoints:
             self._dirty.checkpoint_us = None  # done by the next seal, perhaps after a commit
             self.is_due = True
         if now_us >= self._sweep_us:
+            has_more = self._expire(now_us)
+            self._note_expired()
+            if has_more:
+                return  # the next turn goes on
             self._sweep_us = now_us + self._every_us
             self.is_due = self.is_due or self._has_waste(now_us)
+
+    def _note_expired(self) -> None:
+        for queue in self._thinned():
+            self._dirty.note_acknowledged(queue)
 
     def _has_waste(self, now_us: int) -> bool:
         """Whether a checkpoint would free something that has expired."""
@@ -192,7 +211,9 @@ class Checkpoints:
         )
 
     def write(self, ticket: int, record: CommitRecord, now_us: int) -> None:
-        """Put the changes since the last checkpoint, and sweep the journal."""
+        """Put the changes since the last checkpoint, and sweep the journal. No head may name what the sweep
+        frees, not even an entry that was found expired when it was to be delivered."""
+        self._note_expired()
         changes = self._dirty.checkpoint()
         for destination in changes.acknowledged:
             self.settle(destination, ticket, record)
@@ -276,7 +297,7 @@ class ReadySet:
             self.is_empty, outgoing.has_more = False, True
         for delivery in departures.deliveries:
             self._counters.delivered += len(delivery.positions)
-            if delivery.redelivered:
+            if delivery.deliveries:
                 self._counters.redelivered += len(delivery.positions)
         if departures.carries:
             self._counters.carried += len(departures.carries)
@@ -336,6 +357,8 @@ class Commits:
         for destination in changes.overflowed:
             destination.shrink()
             destination.sealed()
+            self._checkpoints.settle(destination, ticket, record)
+        for destination in changes.settled:
             self._checkpoints.settle(destination, ticket, record)
         if is_checkpoint:
             self._checkpoints.write(ticket, record, now_us)

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from palio.protocol.durability.commits import DirtySet, ReadySet
+from palio.protocol.durability.delayed import DelayedMessages
 from palio.protocol.durability.destination import Bounded, Destination
 from palio.protocol.durability.journal import Journal
 from palio.protocol.durability.lifecycle import SubscriptionLifecycle
@@ -29,9 +30,9 @@ from palio.protocol.durability.statistics import StoreCounters
 from palio.protocol.durability.streams import CarriedArrival, IncomingStream, IncomingStreams
 from palio.protocol.durability.subscriptions import SubscriptionIndex
 from palio.protocol.interfaces import DurableSubscription
-from palio.protocol.wire.batch import Entry, MessageBatch
+from palio.protocol.wire.batch import Entry, MessageBatch, delays
 from palio.protocol.wire.headers import CarryHeader, CarryTarget
-from palio.routing.interest_table import Grouped
+from palio.routing.matches import Grouped
 
 _RECIPIENTS_MAX = 10_000
 LABELS_BYTES_MAX = 16 << 10
@@ -183,8 +184,10 @@ class Publishing:
         dirty: DirtySet,
         ready: ReadySet,
         counters: StoreCounters,
+        delayed: DelayedMessages,
     ) -> None:
-        self._publishers = publishers
+        self._delayed = delayed
+        self.publishers = publishers
         self._journal = journal
         self._fanout = fanout
         self._dirty = dirty
@@ -198,18 +201,42 @@ class Publishing:
     ) -> int:
         """Store messages of one publisher. Returns how many were processed; the rest waits."""
         publisher = batch.publishers()[0]
-        row = self._publishers.rows.get(publisher) or self._publishers.row(publisher)
+        row = self.publishers.rows.get(publisher) or self.publishers.row(publisher)
         stored_us = self._journal.stored_us(now_us)
         before = row.number
-        taken = self._store_all(row, batch, matches, stored_us)
+        later = self._delayed.rows = delays(batch, now_us)
+        taken = 0 if later else self._store_all(row, batch, matches, stored_us)
         if not taken:
-            taken = self._store_some(row, batch, matches, stored_us)
+            taken = self._store_some(row, batch, matches, stored_us, later)
         if row.number > before:
             row.heard_us = now_us
             self._dirty.note_published(row)
         if taken and row.safe == row.number:
             self._ready.note_published(row.name, row.safe)
         return taken
+
+    def publish_own(
+        self, message: MessageBatch, interfaces: tuple[DurableSubscription, ...], now_us: int
+    ) -> bool:
+        """Store one message of this broker's own, under its next number. False: there is no room."""
+        if not self.store_own(message, interfaces, now_us):
+            return False
+        row = self.publishers.row(message.publisher(0))
+        row.number, row.heard_us = message.number(0), now_us
+        self._dirty.note_published(row)
+        self._counters.published += 1
+        return True
+
+    def store_own(
+        self, message: MessageBatch, interfaces: tuple[DurableSubscription, ...], now_us: int
+    ) -> bool:
+        """Store one message whatever its number is. False: there is no room."""
+        recipients = self._fanout.recipients(interfaces)
+        if self._is_blocked(recipients):
+            return False
+        stored_us = self._journal.stored_us(now_us)
+        self._fanout.store(message, message.sizes(), [(recipients, [0])], stored_us, True)
+        return True
 
     def _store_all(
         self,
@@ -245,6 +272,7 @@ class Publishing:
         batch: MessageBatch,
         matches: Grouped[DurableSubscription],
         stored_us: int,
+        later: dict[int, int],
     ) -> int:
         """Store messages one by one while there is room. Returns how many were processed."""
         sizes = batch.sizes()
@@ -253,10 +281,13 @@ class Publishing:
                 self._counters.duplicates += 1
                 continue
             recipients = self._fanout.recipients(interfaces)
+            if taken in later:
+                recipients = Recipients({self._delayed: (str(later[taken]),)}, ())
             if self._is_blocked(recipients):
                 return taken
             message, size = batch.slice(taken, taken + 1), [sizes[taken]]
-            self._fanout.store(message, size, [(recipients, [0])], stored_us, True)
+            is_new = taken not in later  # else it is published later
+            self._fanout.store(message, size, [(recipients, [0])], stored_us, is_new)
             row.number = number
             self._counters.published += 1
         return batch.count
@@ -305,13 +336,18 @@ class Arrivals:
         self.waiting: dict[IncomingStream, None] = {}
 
     def arrive(
-        self, header: CarryHeader, target: CarryTarget, attributes: bytes, body: bytes, now_us: int
+        self,
+        header: CarryHeader,
+        target: CarryTarget,
+        attributes: bytes,
+        payload: bytes,
+        now_us: int,
     ) -> None:
         """Take a carried message; `store` stores it when it is next in its stream."""
         stream = self._streams.get(header.origin, header.epoch)
         expected = stream.expected
-        size = len(attributes) + len(body)
-        arrival = CarriedArrival(header, target.names, attributes, body, size)
+        size = len(attributes) + len(payload)
+        arrival = CarriedArrival(header, target.names, attributes, payload, size)
         if not stream.offer(target, arrival, now_us):
             self._counters.duplicates += 1
             self._ready.note_ack(stream)

@@ -48,7 +48,10 @@ class Journal:
         self._bounds = bounds
         self._stored = StoredSegments(store, bounds.cache_bytes)
         self._segments = self._stored.restored()
+        self.expiring: dict[int, int] = {}
+        """By position, which ascend: the instants of the messages that expire."""
         for segment in self._segments:
+            self.expiring |= segment.expires
             self.bytes += segment.bytes
             next = max(next, segment.end)
         self._time_us = self._segments[-1].ends_us if self._segments else 0
@@ -100,6 +103,8 @@ class Journal:
         before = segment.bytes
         segment.append(batch, sizes, references, stored_us, published_here)
         self.bytes += segment.bytes - before
+        if segment.expires:
+            self.expiring |= segment.expires
         first = self.next
         self.next += count
         if (
@@ -136,7 +141,7 @@ class Journal:
 
         A message occurs twice when a stream has it twice: as new, and from a replay."""
         size = 0
-        for segment, part in self._split(positions):
+        for segment, part in self._split(sorted(positions)):  # clients choose the order
             size += segment.release(part)
         return size
 
@@ -250,6 +255,8 @@ class Journal:
             verdict = self._judge(segment, now_us, needed, excess)
             if verdict is _Verdict.FREE:
                 self._stored.delete(segment)
+                for position in segment.expires:
+                    del self.expiring[position]
                 self.bytes -= segment.bytes
                 continue
             if verdict is _Verdict.THIN:

@@ -4,6 +4,7 @@
     store/b/<first>      a segment of the journal: its messages         m/<first>  its metadata
     store/r/<ticket>     the record of a commit
     store/q/<label>      the head of a queue       s/<broker>           of an outgoing stream
+    store/d              the head of what is delayed
     store/k/...          a subscription            i/...                an incoming stream
     store/p/<publisher>  the last number of a publisher
 
@@ -18,7 +19,7 @@ from palio.protocol.durability.storage import Store, StoredEntries
 
 PREFIX = "store/"
 FORMAT_KEY = f"{PREFIX}format"
-FORMAT = 2
+FORMAT = 3
 SEGMENTS = f"{PREFIX}b/"
 SEGMENT_METADATA = f"{PREFIX}m/"
 RECORDS = f"{PREFIX}r/"
@@ -26,6 +27,7 @@ QUEUES = f"{PREFIX}q/"
 STREAMS = f"{PREFIX}s/"
 SUBSCRIPTIONS = f"{PREFIX}k/"
 INCOMING = f"{PREFIX}i/"
+DELAYED = f"{PREFIX}d"
 PUBLISHERS = f"{PREFIX}p/"
 
 _FORMAT_1 = "deposit/"  # the prefix of all keys of format 1, which has no format key
@@ -50,6 +52,13 @@ def check_format(store: StoredEntries) -> None:
             "1",
             "it was written by an older version. Let the older version deliver what waits in it, "
             "then start this one with an empty folder; or keep using the older version",
+        )
+    if found == b"2":
+        raise UnknownFormat(
+            "2",
+            "it was written by an older version, whose messages have no headers. Let the older version "
+            "deliver what waits in it, then start this one with an empty folder; or keep using the "
+            "older version",
         )
     if found is not None and found != str(FORMAT).encode():
         raise UnknownFormat(

@@ -133,6 +133,7 @@ class SubscriptionLifecycle:
         consumers = self._consumers.release(queue)
         self.forget(tracked)
         self._counters.dropped += queue.dropped
+        self._counters.expired += queue.expiring.expired
         version = tracked.stored.durable.version
         ended = QueueEnded(queue.name, reason, consumers, version, code)
         self._dirty.note_ended(tracked, queue, ended)

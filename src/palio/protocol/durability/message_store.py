@@ -37,6 +37,7 @@ from palio.protocol.durability.lifecycle import SubscriptionLifecycle
 from palio.protocol.durability.outgoing import Outgoing
 from palio.protocol.durability.queues import Full
 from palio.protocol.durability.replay import Replays
+from palio.protocol.durability.republishing import Republishing
 from palio.protocol.durability.restore import restore
 from palio.protocol.durability.statistics import StoreCounters, StoreStatistics
 from palio.protocol.durability.storage import Store
@@ -46,7 +47,7 @@ from palio.protocol.wire.batch import MessageBatch
 from palio.protocol.wire.codes import EndCode
 from palio.protocol.wire.control import CarryAck, Durable
 from palio.protocol.wire.headers import CarryHeader, CarryTarget
-from palio.routing.interest_table import Grouped
+from palio.routing.matches import Grouped
 
 CLOCK_SLACK_US: Final = 1_000_000
 """More than a link state takes to be flooded."""
@@ -57,23 +58,23 @@ class MessageStore:
 
     def __init__(
         self, store: Store, broker: str, epoch: str, now_us: int, bounds: Bounds | None = None,
-        ceiling: Full = Full.BLOCK,
+        ceiling: Full = Full.BLOCK, deliveries_max: int = 0,
     ) -> None:  # fmt: skip
-        """`ceiling`: what the operator allows a full queue to do."""
+        """`ceiling`: what the operator allows a full queue to do; `deliveries_max`: of a message in any
+        queue (0: any number)."""
         bounds = bounds or Bounds()
         self.broker = broker
         self.epoch = epoch
         self._clock = StoreClock(now_us)
         self._counters = counters = StoreCounters()
         self._dirty = dirty = DirtySet(self._clock, bounds.lazy_us)
-        restored = restore(store, broker, bounds, dirty, ceiling)
+        restored = restore(store, broker, bounds, dirty, ceiling, deliveries_max)
         records, journal = restored.records, restored.journal
         subscriptions = restored.subscriptions
         replays = Replays(journal, dirty, counters)
         for tracked in subscriptions.all():
             if tracked.cursor is not None:
                 replays.add(tracked)
-        self._publishers = restored.publishers
         self._subscriptions = subscriptions
         self._ready = ReadySet(broker, journal, counters)
         self._consumers = Consumers()
@@ -82,7 +83,7 @@ class MessageStore:
         )
         fanout = FanOut(journal, subscriptions, self._lifecycle, dirty)
         self._publishing = Publishing(
-            restored.publishers, journal, fanout, dirty, self._ready, counters
+            restored.publishers, journal, fanout, dirty, self._ready, counters, restored.delayed
         )
         self._arrivals = Arrivals(
             restored.incoming, subscriptions, journal, fanout, dirty, self._ready, counters
@@ -93,11 +94,23 @@ class MessageStore:
             restored.publishers,
             restored.incoming,
             replays.first_needed,
+            subscriptions.expire,
+            subscriptions.thinned,
             dirty,
             bounds,
             now_us,
         )
         self._commits = Commits(store, records, journal, self._checkpoints, dirty, self._ready)
+        self.republishing = Republishing(
+            subscriptions,
+            self._consumers,
+            journal,
+            self._publishing,
+            dirty,
+            self._ready,
+            restored.delayed,
+        )
+        """For the core: dead letters and delayed messages."""
         self.administration = QueueAdministration(subscriptions, journal, dirty, self._ready)
         """For operators."""
 
@@ -105,11 +118,11 @@ class MessageStore:
 
     def last_number(self, publisher: str) -> int:
         """The last committed number: the publisher need not resend it."""
-        return self._publishers.safe(publisher)
+        return self._publishing.publishers.safe(publisher)
 
     def taken_number(self, publisher: str) -> int:
         """The last accepted number, which may not be committed yet."""
-        row = self._publishers.rows.get(publisher)
+        row = self._publishing.publishers.rows.get(publisher)
         return row.number if row else 0
 
     def publish(
@@ -124,11 +137,16 @@ class MessageStore:
         return self._publishing.publish(batch, matches, now_us)
 
     def arrive(
-        self, header: CarryHeader, target: CarryTarget, attributes: bytes, body: bytes, now_us: int
+        self,
+        header: CarryHeader,
+        target: CarryTarget,
+        attributes: bytes,
+        payload: bytes,
+        now_us: int,
     ) -> None:
         """Take a carried message; `target` is the one of its targets that names this broker."""
         self._clock.now_us = now_us
-        self._arrivals.arrive(header, target, attributes, body, now_us)
+        self._arrivals.arrive(header, target, attributes, payload, now_us)
 
     def acknowledged(self, ack: CarryAck, now_us: int) -> None:
         """Another broker has stored what was carried to it."""
@@ -173,7 +191,7 @@ class MessageStore:
 
     def create(
         self, name: str, durable: Durable, full: Full, matching: Matching, now_us: int,
-        owner: str = "", called: str = "", group: str | None = "",
+        owner: str = "", called: str = "", group: str | None = "", deliveries_max: int = 0,
     ) -> None:  # fmt: skip
         """Create a subscription here; announce it when `take` returns it.
 
@@ -181,8 +199,9 @@ class MessageStore:
         """
         self._clock.now_us = now_us
         stored = StoredSubscription(
-            self.broker, name, durable, full, owner=owner, called=called, group=group
-        )
+            self.broker, name, durable, full, owner=owner, called=called, group=group,
+            deliveries_max=deliveries_max,
+        )  # fmt: skip
         self._lifecycle.create(stored, matching)
 
     def remove(
@@ -217,9 +236,12 @@ class MessageStore:
 
     def detach(self, consumer: Hashable) -> None:
         """Remove a consumer; what it has not acknowledged goes to others, or waits."""
-        queue = self._consumers.detach(consumer)
+        queue, count = self._consumers.detach(consumer)
         if queue is not None:
             self._ready.note_destination(queue)
+            if count:  # how often they were delivered is stored with the head
+                self._dirty.note_acknowledged(queue)
+                self.republishing.note(queue)
 
     def acknowledge(self, consumer: Hashable, positions: Sequence[int], now_us: int) -> None:
         """A client has acknowledged these positions of its subscription."""
@@ -233,6 +255,18 @@ class MessageStore:
             self._dirty.note_acknowledged(queue)
         if queue.can_depart:
             self._ready.note_destination(queue)
+
+    def nack(
+        self, consumer: Hashable, positions: Sequence[int], delay_us: int, now_us: int
+    ) -> None:
+        """A client gives these positions of its subscription back, to be sent after a delay."""
+        self._clock.now_us = now_us
+        queue = self._consumers.nack(consumer, positions, now_us + delay_us if delay_us else 0)
+        if queue is not None:
+            self._counters.returned += len(positions)
+            self._dirty.note_acknowledged(queue)
+            self._ready.note_destination(queue)
+            self.republishing.note(queue)
 
     def grant_credit(self, consumer: Hashable, credit: int) -> None:
         """Change the credit of a consumer by this much."""
@@ -263,6 +297,10 @@ class MessageStore:
         outgoing = Outgoing() if self._ready.is_empty else self._ready.take(now_us)
         if self._publishing.blocking:
             outgoing.has_room = self._publishing.has_room()
+            if outgoing.has_room:
+                self.republishing.retry()
+        if self.republishing.dying or self.republishing.delayed.heap:
+            outgoing.is_republishing = self.republishing.has_work(now_us)
         return outgoing
 
     # ---- time
@@ -273,6 +311,10 @@ class MessageStore:
         if self._lifecycle.can_replay or self._lifecycle.is_releasing:
             return self._clock.now_us
         deadline_us = self._checkpoints.deadline_us
+        if self._consumers.deadline_us is not None:
+            deadline_us = min(deadline_us, self._consumers.deadline_us)
+        if self.republishing.dying or self.republishing.delayed.heap:
+            deadline_us = min(deadline_us, self.republishing.deadline_us or deadline_us)
         for stream in self._subscriptions.streams.values():
             if stream.deadline_us is not None:
                 deadline_us = min(deadline_us, stream.deadline_us)
@@ -288,6 +330,8 @@ class MessageStore:
             if stream.wake(now_us):
                 self._counters.retries += 1
                 self._ready.note_destination(stream)
+        for queue in self._consumers.due(now_us):
+            self._ready.note_destination(queue)
         self._checkpoints.wake(now_us)
 
     def reachable(self, brokers: Iterable[str], now_us: int) -> None:
@@ -301,10 +345,11 @@ class MessageStore:
         """Totals since start, and current sizes."""
         streams, queues = self._subscriptions.streams, self._subscriptions.queues.values()
         dropped = self._counters.dropped + sum(queue.dropped for queue in queues)
+        expired = self._counters.expired + sum(queue.expiring.expired for queue in queues)
         return StoreStatistics(
-            msgspec.structs.replace(self._counters, dropped=dropped),
+            msgspec.structs.replace(self._counters, dropped=dropped, expired=expired),
             *self.administration.journal_size(),
-            len(self._publishers),
+            len(self._publishing.publishers),
             {broker: len(stream.sequence) for broker, stream in streams.items()},
             {queue.name: len(queue.sequence.entries) for queue in queues},
             len(self._consumers.queues),

@@ -22,10 +22,14 @@ class QueueDelivery(msgspec.Struct, frozen=True, eq=False):
 
     consumer: Hashable
     name: str
-    redelivered: bool
-    """They may have been sent before."""
     positions: list[int]
     batch: MessageBatch
+    deliveries: list[int] = []
+    """Of each, this one included, if they have or may have been sent before; else none."""
+
+    @property
+    def redelivered(self) -> bool:
+        return bool(self.deliveries)
 
 
 class QueueEnded(msgspec.Struct, frozen=True):
@@ -55,5 +59,7 @@ class Outgoing(msgspec.Struct):
     """More may be sent, in the next turn: this one has enough."""
     acts: list[Hashable] = []
     """What operators did (administration.py)."""
+    is_republishing: bool = False
+    """Messages are to be published anew (republishing.py)."""
     has_room: bool = False
     """Messages that `publish` did not take may be offered again."""

@@ -4,7 +4,8 @@
         │                   │             │         │
         4  5* 6  7* 8  9*   │ 10 11 12 13 │ 14 15   │       * acknowledged, in any order
         └─ in flight ───────┘ └ may go ───┘ └ not yet committed
-      returned [ 6 ]      sent to a consumer that left: redelivered before all others
+      returned [ 6 ]      sent to a consumer that left: redelivered before all others (returned.py)
+      dead [ 8 ]          delivered too often, or rejected: they leave as dead letters (republishing.py)
 
 Entries are positions of the journal under numbers of the queue's own, which clients acknowledge.
 Several consumers share a queue: each entry goes to one that has credit, in turn. Credit is taken by
@@ -21,20 +22,25 @@ when a commit begins, not at each push, so that a queue that is always too full 
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Hashable, Sequence
-from heapq import heappop, heappush
 from itertools import islice, repeat, takewhile
 from typing import Any
-
-import msgspec
 
 from palio.protocol.durability import keys
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.destination import Departures
+from palio.protocol.durability.expiry import EXPIRED_AT_ONCE, ExpiringEntries
 from palio.protocol.durability.journal import Journal
 from palio.protocol.durability.losses import Losses
 from palio.protocol.durability.outgoing import QueueDelivery
+from palio.protocol.durability.queue_consumers import (
+    QueueBatch,
+    QueueConsumer,
+    QueueConsumers,
+    QueueShare,
+)
+from palio.protocol.durability.returned import ReturnedEntries
 from palio.protocol.durability.sequence import EntrySequence, Labels
 from palio.protocol.wire.codes import Full as Full
 
@@ -45,77 +51,6 @@ _SMALL_BYTES = 256 << 10
 """The bytes of a queue that is delivered without a look at the sizes of its messages."""
 SHARE_WORK = 20
 """What a delivery to a consumer takes besides its messages, in messages (Departures.work)."""
-
-
-class QueueConsumer:
-    __slots__ = ("credit", "in_flight", "key")
-
-    def __init__(self, key: Hashable, credit: int) -> None:
-        self.key = key
-        self.credit = credit
-        self.in_flight: dict[int, None] = {}
-        """Numbers of the entries that it has and did not acknowledge."""
-
-
-class QueueConsumers:
-    """The consumers of a queue. `turn` has those with credit, the next one first. While they are
-    paused, they get nothing."""
-
-    __slots__ = ("_by_key", "is_paused", "turn")
-
-    def __init__(self) -> None:
-        self._by_key: dict[Hashable, QueueConsumer] = {}
-        self.turn: OrderedDict[QueueConsumer, None] = OrderedDict()
-        self.is_paused = False
-
-    def keys(self) -> list[Hashable]:
-        return list(self._by_key)
-
-    def credit(self, key: Hashable) -> int:
-        """Of a consumer; 0: it is none."""
-        consumer = self._by_key.get(key)
-        return 0 if consumer is None else consumer.credit
-
-    def add(self, key: Hashable, credit: int) -> None:
-        self._by_key[key] = QueueConsumer(key, 0)
-        self.grant_credit(key, credit)
-
-    def remove(self, key: Hashable) -> QueueConsumer | None:
-        consumer = self._by_key.pop(key, None)
-        if consumer is not None and consumer.credit > 0:
-            del self.turn[consumer]
-        return consumer
-
-    def grant_credit(self, key: Hashable, credit: int) -> None:
-        """Change the credit of a consumer, also by a negative count."""
-        consumer = self._by_key[key]
-        before, after = consumer.credit, consumer.credit + credit
-        consumer.credit = after
-        if before <= 0 < after:
-            self.turn[consumer] = None
-        elif after <= 0 < before:
-            del self.turn[consumer]
-
-
-class QueueBatch(msgspec.Struct, frozen=True, gc=False):
-    """Entries that are next."""
-
-    numbers: list[int]
-    positions: list[int]
-    """Of the journal."""
-    redelivered: bool
-    """They may have been sent before."""
-    returned: bool = False
-    """They come from consumers that left."""
-
-
-class QueueShare(msgspec.Struct, frozen=True, gc=False):
-    """Entries for one consumer."""
-
-    consumer: Hashable
-    redelivered: bool
-    numbers: list[int]
-    positions: list[int]
 
 
 class Queue:
@@ -130,6 +65,7 @@ class Queue:
         sequence: EntrySequence,
         journal: Journal,
         bounds: Bounds,
+        deliveries_max: int = 0,
     ) -> None:
         self.name = name
         self.head_key = keys.QUEUES + label
@@ -142,10 +78,11 @@ class Queue:
         self._journal = journal
         self._bounds = bounds
         self._sent = sequence.lowest()
-        self._restored = sequence.next  # entries before this may have been sent before a restart
-        self._returned: list[int] = []  # a heap
+        self.returned = ReturnedEntries(sequence, deliveries_max)
         self._in_flight: dict[int, QueueConsumer] = {}
         self.consumers = QueueConsumers()
+        self.expiring = ExpiringEntries(journal.expiring)
+        self.expiring.add(sequence.entries.items())
         for position in sequence.entries.values():
             self.bytes += journal.retain(position)
 
@@ -184,6 +121,8 @@ class Queue:
 
     def push(self, positions: Sequence[int], labels: Sequence[Labels], size: int) -> None:
         """Add messages of `size` bytes; the journal has counted their references already."""
+        if self._journal.expiring:
+            self.expiring.pushed(self.sequence.next, positions)
         self.sequence.extend(positions)
         self.bytes += size
 
@@ -191,7 +130,7 @@ class Queue:
         """A commit begins: drop the oldest entries, if there are too many and it is that kind of queue."""
         if self.full is Full.DROP:
             while len(self.sequence.entries) > 1 and self.is_over:
-                self._remove(self.sequence.lowest())
+                self.remove(self.sequence.lowest())
                 self.dropped += 1
 
     # ---- consumers
@@ -200,23 +139,38 @@ class Queue:
         self.detach(key)
         self.consumers.add(key, credit)
 
-    def detach(self, key: Hashable) -> None:
-        """Remove a consumer; what it did not acknowledge goes to the next consumers."""
+    def detach(self, key: Hashable) -> int:
+        """Remove a consumer; what it did not acknowledge goes to the next consumers. Returns how many
+        entries these are."""
         consumer = self.consumers.remove(key)
         if consumer is None:
-            return
+            return 0
         entries = self.sequence.entries
         for n in consumer.in_flight:
             del self._in_flight[n]
-        self._return([n for n in consumer.in_flight if n in entries])
+        numbers = [n for n in consumer.in_flight if n in entries]
+        self.expiring.add((n, entries[n]) for n in numbers)
+        self.returned.add(numbers)
+        return len(numbers)
 
-    def _return(self, numbers: list[int]) -> None:
-        """These come next, each in its order. Many consumers may leave at once, each with a few."""
-        if len(numbers) < len(self._returned) // 16:
-            for n in numbers:
-                heappush(self._returned, n)
+    def nack(
+        self, key: Hashable, numbers: Sequence[int], due_us: int = 0, rejection: str | None = None
+    ) -> int:
+        """A consumer gives entries back, to be sent at this instant or later, to any consumer; or to
+        nobody, if there is a `rejection`. Returns how many it had."""
+        own, entries = self._in_flight, self.sequence.entries
+        held = [n for n in dict.fromkeys(numbers) if n in own and own[n].key == key]
+        for n in held:
+            del own.pop(n).in_flight[n]
+        if held:
+            self.consumers.grant_credit(key, len(held))
+        back = [n for n in held if n in entries]
+        self.expiring.add((n, entries[n]) for n in back)
+        if rejection is None:
+            self.returned.add(back, due_us)
         else:
-            self._returned = sorted([*self._returned, *numbers])  # which is a heap
+            self.returned.reject(back, rejection)
+        return len(held)
 
     def acknowledge(self, numbers: Sequence[int]) -> int:
         """Remove acknowledged entries. Returns how many of them were in the queue."""
@@ -241,33 +195,37 @@ class Queue:
     @property
     def can_depart(self) -> bool:
         """Whether something can be sent to a consumer."""
-        is_waiting = self._sent < self.safe or self._returned
+        is_waiting = self._sent < self.safe or self.returned.waiting
         is_held = self.consumers.is_paused or self._losses.are_uncommitted
         return bool(is_waiting and self.consumers.turn and not is_held)
 
     def collect(self, departures: Departures, now_us: int) -> None:
         """Add what can be sent to consumers."""
-        for share in self.deliver(departures):
-            batches, at = self._journal.pick(share.positions), 0
-            for batch in batches:
-                numbers = (
-                    share.numbers if len(batches) == 1 else share.numbers[at : at + batch.count]
-                )
-                at += len(numbers)
+        for share in self.deliver(departures, now_us):
+            at = 0
+            for batch in self._journal.pick(share.positions):
+                end = at + batch.count
+                numbers, deliveries = share.numbers[at:end], share.deliveries[at:end]
+                at = end
                 departures.deliveries.append(
-                    QueueDelivery(share.consumer, self.name, share.redelivered, numbers, batch)
+                    QueueDelivery(share.consumer, self.name, numbers, batch, deliveries)
                 )
 
-    def deliver(self, departures: Departures) -> list[QueueShare]:
+    def deliver(self, departures: Departures, now_us: int = 0) -> list[QueueShare]:
         """Assign entries to consumers, in turn, as far as their credit and this turn allow."""
         shares: list[QueueShare] = []
         if self.consumers.is_paused or self._losses.are_uncommitted:
             return shares
+        if self.expiring.heap and self.expire(now_us) == EXPIRED_AT_ONCE:
+            departures.left[self] = None
+            return shares
+        if self.returned.delayed:
+            self.returned.release(now_us)
         turn = self.consumers.turn
         room = min(DELIVERED_BYTES_MAX, departures.room)
         size_all = 0
         is_small = self.bytes <= _SMALL_BYTES
-        while turn and (self._returned or self._sent < self.safe):
+        while turn and (self.returned.waiting or self._sent < self.safe):
             if room <= 0 or departures.work <= 0:
                 departures.left[self] = None
                 break
@@ -293,19 +251,20 @@ class Queue:
         if len(turn) == 1:
             consumer = next(iter(turn))
             dealt[consumer] = QueueShare(
-                consumer.key, batch.redelivered, batch.numbers, batch.positions
+                consumer.key, batch.numbers, batch.positions, batch.deliveries
             )
             consumer.credit -= len(batch.numbers)
             if not consumer.credit:
                 del turn[consumer]
         else:
-            for number, position in zip(batch.numbers, batch.positions, strict=True):
+            for at, number in enumerate(batch.numbers):
                 consumer = next(iter(turn))
                 share = dealt.get(consumer)
                 if share is None:
-                    share = dealt[consumer] = QueueShare(consumer.key, batch.redelivered, [], [])
+                    share = dealt[consumer] = QueueShare(consumer.key, [], [], [])
                 share.numbers.append(number)
-                share.positions.append(position)
+                share.positions.append(batch.positions[at])
+                share.deliveries.extend(batch.deliveries[at : at + 1])
                 consumer.credit -= 1
                 if consumer.credit:
                     turn.move_to_end(consumer)
@@ -322,38 +281,52 @@ class Queue:
         if count == len(batch.numbers):
             return batch, size
         if batch.returned:
-            self._return(batch.numbers[count:])
+            self.returned.put_back(batch.numbers[count:])
         else:
             self._sent = batch.numbers[count]
         numbers, positions = batch.numbers[:count], batch.positions[:count]
-        return QueueBatch(numbers, positions, batch.redelivered, batch.returned), size
+        return QueueBatch(numbers, positions, batch.deliveries[:count], batch.returned), size
 
     def _next(self, count: int) -> QueueBatch | None:
         """The next entries to send, at most `count`; None: there are none."""
         entries = self.sequence.entries
-        returned: list[int] = []
-        while self._returned and len(returned) < count:
-            n = heappop(self._returned)
-            if n in entries:  # else it was acknowledged or dropped
-                returned.append(n)
+        returned = self.returned.take(count) if self.returned.waiting else []
         if returned:
-            return QueueBatch(returned, [entries[n] for n in returned], True, True)
+            positions = [entries[n] for n in returned]
+            return QueueBatch(returned, positions, self.returned.deliveries(returned), True)
         while self._sent < self.safe:
-            redelivered = self._sent < self._restored
-            end = min(self._restored if redelivered else self.safe, self.safe, self._sent + count)
+            redelivered = self._sent < self.returned.restored
+            end = min(
+                self.returned.restored if redelivered else self.safe, self.safe, self._sent + count
+            )
             numbers = list(range(self._sent, end))
             self._sent = end
-            positions: list[Any] = list(map(entries.get, numbers))
-            if None in positions:
-                numbers = [n for n in numbers if n in entries]
-                positions = [entries[n] for n in numbers]
+            found: list[Any] = list(map(entries.get, numbers))
+            dead = self.returned.dead if redelivered else ()
+            if None in found or dead:
+                numbers = [n for n in numbers if n in entries and n not in dead]
+                found = [entries[n] for n in numbers]
             if numbers:
-                return QueueBatch(numbers, positions, redelivered)
+                told = self.returned.deliveries(numbers) if redelivered else []
+                return QueueBatch(numbers, found, told)
         return None
 
     def oldest(self) -> int | None:
         """The position of its oldest entry in the journal."""
         return self.sequence.entries.get(self.sequence.lowest())
+
+    def expire(self, now_us: int) -> int:
+        """Remove some of what has expired. What is in flight may still be acknowledged, and what is not
+        committed waits for that. Returns how many were looked at; EXPIRED_AT_ONCE: there may be more."""
+        entries, in_flight = self.sequence.entries, self._in_flight
+        looked_at = self.expiring.due(now_us)
+        due = [n for n in looked_at if n in entries and n not in in_flight]
+        self.expiring.add((n, entries[n]) for n in due if n >= self.safe)
+        numbers = [n for n in due if n < self.safe]
+        self.bytes -= self._journal.release([entries.pop(n) for n in numbers])
+        self.sequence.gone += numbers
+        self.expiring.removed(len(numbers))
+        return len(looked_at)
 
     def purge(self, last: int, most: int) -> int:
         """Drop entries up to the number `last`, the lowest first, at most so many. Returns how many.
@@ -381,6 +354,7 @@ class Queue:
         """Such a commit is done."""
         self._losses.changed(-1)
 
-    def _remove(self, number: int) -> None:
+    def remove(self, number: int) -> None:
+        """Remove an entry that leaves in another way than by an acknowledgement."""
         self.bytes -= self._journal.release((self.sequence.entries.pop(number),))
         self.sequence.gone.append(number)

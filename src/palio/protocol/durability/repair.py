@@ -99,11 +99,13 @@ def repair(store: Store, broker: str, lost_keys: Iterable[str]) -> RepairReport:
             incoming.restore(origin, epoch, number, record.time_us)
     ticket = records.ticket + 1
     new = CommitRecord(time_us, position)
-    names = {one.head_key: one.name for one in subscriptions if one.broker == broker}
+    own = [one for one in subscriptions if one.broker == broker]
+    names = {one.head_key: f"the queue {one.name}" for one in own}
+    names[keys.DELAYED] = "what is delayed"
     for head_key, sequence in sequences.items():
         is_stream = head_key.startswith(keys.STREAMS)
         broker_name = head_key.removeprefix(keys.STREAMS)
-        name = f"the stream to {broker_name}" if is_stream else f"the queue {names[head_key]}"
+        name = f"the stream to {broker_name}" if is_stream else names[head_key]
         if head_key in lost:  # nobody knows what was acknowledged before the first that is left
             sequence.lowest()
         report.queues.update(_counted(name, _drop_lost(sequence, journal)))
@@ -232,7 +234,7 @@ def _sequences(
     head_keys = [
         one.head_key if one.broker == broker else keys.STREAMS + one.broker for one in stored
     ]
-    head_keys += [key for key, _ in store.scan(keys.STREAMS)]
+    head_keys += [*[key for key, _ in store.scan(keys.STREAMS)], keys.DELAYED]
     return {head_key: records.sequence(head_key) for head_key in head_keys}
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from palio.protocol.durability import keys
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.commits import DirtySet
+from palio.protocol.durability.delayed import DelayedMessages
 from palio.protocol.durability.journal import Journal
 from palio.protocol.durability.publishers import PublisherTable
 from palio.protocol.durability.queues import Full
@@ -31,16 +32,18 @@ class RestoredState(NamedTuple):
     publishers: PublisherTable
     incoming: IncomingStreams
     subscriptions: SubscriptionIndex
+    delayed: DelayedMessages
 
 
 def restore(
-    store: Store, broker: str, bounds: Bounds, dirty: DirtySet, ceiling: Full = Full.BLOCK
-) -> RestoredState:
+    store: Store, broker: str, bounds: Bounds, dirty: DirtySet, ceiling: Full = Full.BLOCK,
+    deliveries_max: int = 0,
+) -> RestoredState:  # fmt: skip
     """Read everything that is stored. Raises UnknownFormat if another version wrote it, DamagedStore
     if it cannot be read or does not fit together."""
     keys.check_format(store)
     try:
-        return _restored(store, broker, bounds, dirty, ceiling)
+        return _restored(store, broker, bounds, dirty, ceiling, deliveries_max)
     except _MISFITS as error:
         raise DamagedStore(
             f"the message store does not fit together ({type(error).__name__}: {error})"
@@ -52,7 +55,7 @@ _MISFITS = (LookupError, ValueError, TypeError, OverflowError)
 
 
 def _restored(
-    store: Store, broker: str, bounds: Bounds, dirty: DirtySet, ceiling: Full
+    store: Store, broker: str, bounds: Bounds, dirty: DirtySet, ceiling: Full, deliveries_max: int
 ) -> RestoredState:
     stored = [
         decoded(subscription_decoder, key, value) for key, value in store.scan(keys.SUBSCRIPTIONS)
@@ -73,7 +76,7 @@ def _restored(
         for origin, epoch, number in record.arrived:
             dirty.note_restored(stream=incoming.restore(origin, epoch, number, record.time_us))
     journal = Journal(store, bounds, position)
-    subscriptions = SubscriptionIndex(broker, journal, bounds, ceiling)
+    subscriptions = SubscriptionIndex(broker, journal, bounds, ceiling, deliveries_max)
     for destination, sequence in sequences.streams.items():
         subscriptions.stream(destination, sequence)
     for one in stored:
@@ -82,7 +85,8 @@ def _restored(
         if not stream.subscriptions and stream.sequence.entries:
             stream.clear()
             dirty.note_acknowledged(stream)
-    return RestoredState(records, journal, publishers, incoming, subscriptions)
+    delayed = DelayedMessages(sequences.delayed, journal, bounds.delays)
+    return RestoredState(records, journal, publishers, incoming, subscriptions, delayed)
 
 
 class _Sequences(NamedTuple):
@@ -90,6 +94,7 @@ class _Sequences(NamedTuple):
 
     queues: dict[str, EntrySequence]
     streams: dict[str, EntrySequence]
+    delayed: EntrySequence
 
     @classmethod
     def of(
@@ -102,8 +107,10 @@ class _Sequences(NamedTuple):
         return cls(
             {key: records.sequence(key) for key in head_keys},
             {name: records.sequence(keys.stream(name)) for name in brokers},
+            records.sequence(keys.DELAYED),
         )
 
     def by_head_key(self) -> dict[str, EntrySequence]:
         """All, as commit records name them."""
-        return self.queues | {keys.stream(name): one for name, one in self.streams.items()}
+        streams = {keys.stream(name): one for name, one in self.streams.items()}
+        return self.queues | streams | {keys.DELAYED: self.delayed}

@@ -25,7 +25,7 @@ import numpy as np
 
 from palio.protocol.durability import keys
 from palio.protocol.durability.storage import DamagedStore, Store, decoded
-from palio.protocol.wire.batch import MessageBatch
+from palio.protocol.wire.batch import MessageBatch, expiries, rows_with_headers
 from palio.protocol.wire.encode import NO_ROUTE, forward_frames
 from palio.protocol.wire.frames import BrokenFrame, Limits, read_frames
 from palio.protocol.wire.layout import END, ROUTE, TEXT
@@ -49,6 +49,8 @@ class SegmentMetadata(msgspec.Struct, frozen=True, array_like=True, gc=False):
     bytes: int
     sizes: list[int]
     spans: list[StoringSpan]
+    expires: dict[int, int] = {}
+    """By place: when a message expires, if it does."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -71,6 +73,7 @@ class Segment:
         "batches",
         "bytes",
         "counts",
+        "expires",
         "first",
         "is_stored",
         "present",
@@ -84,6 +87,8 @@ class Segment:
         self.counts = array("I")
         self.sizes = array("I")
         self.spans: list[StoringSpan] = []
+        self.expires: dict[int, int] = {}
+        """By position: the instants of those that expire."""
         self.references = 0
         self.present = 0
         self.bytes = 0
@@ -98,6 +103,7 @@ class Segment:
         segment.sizes = array("I", found.sizes)
         segment.counts = array("I", bytes(4 * len(found.sizes)))
         segment.spans = found.spans
+        segment.expires = {first + place: us for place, us in found.expires.items()}
         segment.present = len(found.sizes) - found.sizes.count(0)
         segment.bytes = found.bytes
         segment.is_stored = True
@@ -213,6 +219,10 @@ class Segment:
     ) -> None:
         """Append messages with these sizes and reference counts."""
         count = len(sizes)
+        if rows_with_headers(batch):
+            end = self.end
+            for row, instant in expiries(batch).items():
+                self.expires[end + row] = instant
         self.batches.append(batch)
         self.counts.extend(references)
         self.sizes.extend(sizes)
@@ -251,7 +261,12 @@ class Segment:
         self.is_stored = True
         if len(batch.data) > 2 * self.bytes:
             self.batches = [_moved(batch, frames.data, frames.ends)]
-        return frames.data, _encode(SegmentMetadata(self.bytes, self.sizes.tolist(), self.spans))
+        expires = self.expires
+        if expires:
+            expires = {position - self.first: us for position, us in expires.items()}
+        return frames.data, _encode(
+            SegmentMetadata(self.bytes, self.sizes.tolist(), self.spans, expires)
+        )
 
     def load(self, data: bytes) -> None:
         """Take the messages from what was stored."""

@@ -80,6 +80,8 @@ class SequenceHead(msgspec.Struct, frozen=True, array_like=True):
     """Ignore chunks in older records; they were rewritten."""
     gone: tuple[tuple[int, int], ...] = ()
     """Ranges of numbers after `first` that are not needed."""
+    counts: dict[int, int] = {}
+    """Of a queue: how often entries were delivered, of those that consumers gave back."""
 
 
 class EntrySequence:
@@ -90,6 +92,7 @@ class EntrySequence:
         "_chunks",
         "_gone_before",
         "_unsealed",
+        "counts",
         "entries",
         "first",
         "gone",
@@ -101,6 +104,8 @@ class EntrySequence:
         head = head or SequenceHead()
         self.entries: dict[int, int] = {}
         self.labels: dict[int, Labels] = {}
+        self.counts = head.counts
+        """See `SequenceHead.counts`."""
         self.first = head.first
         self.next = head.next
         self.gone: list[int] = []
@@ -165,6 +170,8 @@ class EntrySequence:
     def settle(self) -> list[int]:
         """Forget acknowledged entries. Returns the tickets of chunks that are no longer needed."""
         first = self.lowest()
+        if self.counts:
+            self.counts = {n: count for n, count in self.counts.items() if n in self.entries}
         if self._gone_before or self.gone:
             self._gone_before = {n for n in self._gone_before if n >= first}
             self._gone_before.update(n for n in self.gone if n >= first)
@@ -213,7 +220,9 @@ class EntrySequence:
         return released
 
     def head(self) -> SequenceHead:
-        return SequenceHead(self.first, self.next, self._base, tuple(_ranges(self._gone_before)))
+        return SequenceHead(
+            self.first, self.next, self._base, tuple(_ranges(self._gone_before)), self.counts
+        )
 
 
 def _ranges(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:

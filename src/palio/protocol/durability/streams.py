@@ -194,13 +194,13 @@ class CarriedArrival(msgspec.Struct, frozen=True, gc=False):
     header: CarryHeader
     labels: Labels
     attributes: bytes
-    body: bytes
+    payload: bytes
     size: int
 
     def entry(self) -> Entry:
         """As it is stored here."""
         header = self.header
-        return Entry(header.publisher, header.number, header.time, self.attributes, self.body)
+        return Entry(header.publisher, header.number, header.time, self.attributes, self.payload)
 
 
 class IncomingStream:

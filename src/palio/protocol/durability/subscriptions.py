@@ -15,6 +15,7 @@ import msgspec
 from palio.protocol.durability import keys
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.durability.destination import Destination
+from palio.protocol.durability.expiry import EXPIRED_AT_ONCE
 from palio.protocol.durability.journal import Journal
 from palio.protocol.durability.queues import Full, Queue
 from palio.protocol.durability.sequence import EntrySequence
@@ -45,6 +46,8 @@ class StoredSubscription(msgspec.Struct, frozen=True, array_like=True):
     """What its owner calls it; empty: as `name` says."""
     group: str | None = None
     """Empty: it has none. None: not known, because an older version stored it, or another broker has it."""
+    deliveries_max: int = 0
+    """After so many deliveries a message leaves as a dead letter; 0: never."""
 
     @property
     def label(self) -> str:
@@ -96,9 +99,11 @@ class SubscriptionIndex:
     """All known subscriptions and their destinations. `version` grows with every change."""
 
     def __init__(
-        self, broker: str, journal: Journal, bounds: Bounds, ceiling: Full = Full.BLOCK
-    ) -> None:
-        """`ceiling`: what the operator allows a full queue to do."""
+        self, broker: str, journal: Journal, bounds: Bounds, ceiling: Full = Full.BLOCK,
+        deliveries_max: int = 0,
+    ) -> None:  # fmt: skip
+        """`ceiling`: what the operator allows a full queue to do; `deliveries_max`: how often a message
+        may be delivered (0: any number)."""
         self.broker = broker
         self.version = 0
         self.queues: dict[str, Queue] = {}
@@ -108,7 +113,7 @@ class SubscriptionIndex:
         self._tracked: dict[DurableSubscription, TrackedSubscription] = {}
         self._journal = journal
         self._bounds = bounds
-        self._ceiling = ceiling
+        self._ceiling, self._deliveries_max = ceiling, deliveries_max
         self._reachable: frozenset[str] = frozenset()
 
     def changed(self) -> None:
@@ -133,6 +138,11 @@ class SubscriptionIndex:
         """What a full queue does that was made with this."""
         return full.within(self._ceiling)
 
+    def allowed_deliveries(self, asked: int) -> int:
+        """How often messages are delivered to a subscription that asks for this; 0: it does not."""
+        most = self._deliveries_max
+        return min(asked, most) if asked and most else asked or most
+
     def add(
         self, stored: StoredSubscription, sequence: EntrySequence | None = None
     ) -> TrackedSubscription:
@@ -140,7 +150,10 @@ class SubscriptionIndex:
         if stored.broker == self.broker:
             sequence = EntrySequence() if sequence is None else sequence
             full = self.allowed(stored.full)
-            queue = Queue(stored.name, stored.label, full, sequence, self._journal, self._bounds)
+            queue = Queue(
+                stored.name, stored.label, full, sequence, self._journal, self._bounds,
+                self.allowed_deliveries(stored.deliveries_max),
+            )  # fmt: skip
             queue.consumers.is_paused = stored.is_paused
             self.queues[stored.label] = queue
             tracked = TrackedSubscription(stored, queue, queue)
@@ -167,6 +180,24 @@ class SubscriptionIndex:
             return False
         stream.clear()
         return True
+
+    def expire(self, now_us: int) -> bool:
+        """Let the queues remove what has expired, as much as one turn allows. True: there may be more."""
+        count = 0
+        if self._journal.expiring:
+            for queue in self.queues.values():
+                if queue.expiring.heap:
+                    count += queue.expire(now_us)
+                    if count >= EXPIRED_AT_ONCE:
+                        return True
+        return False
+
+    def thinned(self) -> list[Queue]:
+        """Those from which something that had expired was removed, since the last call."""
+        found = [queue for queue in self.queues.values() if queue.expiring.has_news]
+        for queue in found:
+            queue.expiring.has_news = False
+        return found
 
     def stream(self, broker: str, sequence: EntrySequence | None = None) -> OutgoingStream:
         """The stream to a broker; opens it if there is none."""

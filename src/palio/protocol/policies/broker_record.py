@@ -25,6 +25,8 @@ from palio.protocol.wire.handshake import Unwelcome, check_name
 from palio.protocol.wire.routing_memory import RoutingMemory
 
 WEIGHT_MIN, WEIGHT_MAX = 0.001, 1_000_000.0  # the sum over a million such links is still exact
+ADDRESS_MAX = 1000
+"""Characters of the address of a broker."""
 SCHEME_MAX = 64
 """Characters in the name of a routing policy."""
 FILTERS_MAX = 1 << 16
@@ -52,7 +54,7 @@ class BrokerRecord:
     """The record of one broker. The link-state database owns it and changes it."""
 
     __slots__ = (
-        "durable", "epoch", "filters", "heard_us", "links", "master", "memory", "number", "parsed",
+        "address", "durable", "epoch", "filters", "heard_us", "links", "master", "memory", "number", "parsed",
         "status", "text_bytes", "wanted",
     )  # fmt: skip
 
@@ -61,6 +63,7 @@ class BrokerRecord:
         self.heard_us = 0
         self.links: dict[str, float] = {}
         self.master = ""  # among the links
+        self.address = ""
         self.wanted: dict[str, tuple[Filter, ...]] = {}  # predicate text -> its filters
         self.filters: dict[Filter, int] = {}  # filter -> number of texts that contain it
         self.text_bytes = 0
@@ -76,6 +79,7 @@ class BrokerRecord:
         made.wanted, made.filters = self.wanted.copy(), self.filters.copy()
         made.durable, made.parsed = self.durable.copy(), self.parsed.copy()
         made.text_bytes, made.memory = self.text_bytes, self.memory
+        made.address = self.address
         return made
 
     def is_older(self, state: LinkState) -> bool:
@@ -144,6 +148,7 @@ class BrokerRecord:
             is_faded=self.status is not RecordStatus.LIVE,
             memory=self.memory,
             master=self.master,
+            address=self.address,
         )
 
     def age(self) -> dict[Filter, bool]:
@@ -159,6 +164,8 @@ def check_state(state: LinkState) -> None:
     """Raise BrokenFrame if a name, a link or the combination of fields is invalid."""
     try:
         check_name("a broker", state.broker)
+        if len(state.address) > ADDRESS_MAX or not (state.address or " ").isprintable():
+            raise Unwelcome(f"the address of broker {state.broker!r} is not printable, or too long")
         for neighbour, _ in state.links:
             check_name("a broker", neighbour)
     except Unwelcome as error:

@@ -111,6 +111,7 @@ class BrokerRecords:
                 tuple(sorted(record.links.items())),
                 *(len(record.wanted), len(record.durable), self.reachable(broker)),
                 master=record.master,
+                address=record.address,
             )
             for broker, record in sorted(self._records.items())
         )
@@ -119,5 +120,5 @@ class BrokerRecords:
 def only_durable(state: LinkState) -> LinkState:
     """Its durable subscriptions alone."""
     return msgspec.structs.replace(
-        state, links=(), master="", wanted=(), is_faded=True, memory=None
+        state, links=(), master="", address="", wanted=(), is_faded=True, memory=None
     )

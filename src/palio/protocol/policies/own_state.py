@@ -131,6 +131,7 @@ class OwnState:
             undurable=tuple(name for name, one in durable.items() if one is None),
             memory=record.memory,
             master=record.master,
+            address=record.address,
         )
 
     def outnumber(self, state: LinkState) -> None:

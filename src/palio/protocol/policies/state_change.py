@@ -55,6 +55,6 @@ class StateChange:
         self.filters = record.update_wanted(removed, added)
         links = dict(state.links)
         self.has_new_links = (links, state.master) != (record.links, record.master)
-        record.links, record.master = links, state.master
+        record.links, record.master, record.address = links, state.master, state.address
         record.epoch, record.number, record.status = state.epoch, state.number, self._status
         record.heard_us, record.memory = self._now_us, state.memory

@@ -30,7 +30,7 @@ STATE_BYTES_MAX = 1 << 30
 
 def state_bytes(state: LinkState) -> int:
     """The size of a state on the wire: not more than this."""
-    texts = (*state.wanted, *state.unwanted, *state.undurable, state.master)
+    texts = (*state.wanted, *state.unwanted, *state.undurable, state.master, state.address)
     size = sum(map(text_bytes, texts)) + sum(map(_link_bytes, state.links))
     size += sum(map(_durable_bytes, state.durable.items()))
     return size + ITEM_BYTES * (16 + len(texts) + len(state.links) + len(state.durable))

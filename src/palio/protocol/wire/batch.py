@@ -1,12 +1,13 @@
 """MessageBatch: one or many messages. Brokers use this one type from socket to socket.
 
-    data     ... attributes body ... attributes body ...        bytes, as they came or were stored
+    data     ... attributes payload ... attributes payload ...  bytes, as they came or were stored
     names    [route] publisher [route] publisher ...            in msgpack; often the same for all
-    rows     number  time  text  body  end  route  name  name end       an array, a row a message
+    rows     number  time  text  payload  end  route  name  name end       an array, a row a message
 
 A batch refers to bytes that a reader owns; slices share them. Attributes are a JSON object
-(UTF-8), which the matching kernels read; no broker looks into a body. The routing header
-of a forwarded message (`route`) lies just before its publisher.
+(UTF-8), which the matching kernels read; a payload is message headers and a body
+(message_headers.py), and no broker looks into a body. The routing header of a forwarded message
+(`route`) lies just before its publisher.
 
 All messages of a batch are durable, or none is. Large batches need no Python code per message. Only
 this file and `encode.py` decide when Python is faster than a kernel.
@@ -25,22 +26,25 @@ import numpy as np
 
 from palio.model.message import Message
 from palio.protocol.wire.layout import (
-    BODY,
     COLUMNS,
     END,
     NAME,
     NAME_END,
     NUMBER,
+    PAYLOAD,
     ROUTE,
     TEXT,
     TIME,
     BatchArrays,
 )
+from palio.protocol.wire.message_headers import NO_HEADERS, SIZE_BYTES, body_of, expiry, not_before
 
 KERNEL_MIN = 16
 """For fewer messages, Python is faster than a kernel."""
+JOINED_MAX = 64
+"""Batches with fewer messages are joined before the lookup."""
 OVERHEAD_BYTES = 40
-"""Bytes that each message counts in bounds besides attributes and body."""
+"""Bytes that each message counts in bounds besides attributes and payload."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _name_decoder = msgspec.msgpack.Decoder(str)
@@ -61,14 +65,15 @@ class Entry(NamedTuple):
     number: int
     time: int
     attributes: bytes
-    body: bytes
+    payload: bytes
+    """Message headers and body."""
     route: bytes = b""
 
 
 class MessageBatch:
     """Messages in the order in which they came.
 
-    >>> batch = MessageBatch.of([Entry("ann", 1, 0, b'{"x": 1}', b"hello")])
+    >>> batch = MessageBatch.of([Entry("ann", 1, 0, b'{"x": 1}', b"\\0\\0hello")])
     >>> len(batch), batch.attributes(0), batch.body(0), batch.publishers()
     (1, b'{"x": 1}', b'hello', ['ann'])
     """
@@ -91,10 +96,10 @@ class MessageBatch:
     def of(cls, entries: Iterable[Entry], *, durable: bool = False) -> MessageBatch:
         """A batch of Python values."""
         data, names, rows = bytearray(), bytearray(), []
-        for publisher, number, time, attributes, body, route in entries:
+        for publisher, number, time, attributes, payload, route in entries:
             text, begin = len(data), len(names)
             data += attributes
-            data += body
+            data += payload
             names += route
             name = len(names)
             names += _encode(publisher)
@@ -150,10 +155,13 @@ class MessageBatch:
         return int(self.rows[row, TIME])
 
     def attributes(self, row: int) -> bytes:
-        return self.data[self.rows[row, TEXT] : self.rows[row, BODY]]
+        return self.data[self.rows[row, TEXT] : self.rows[row, PAYLOAD]]
 
     def body(self, row: int) -> bytes:
-        return self.data[self.rows[row, BODY] : self.rows[row, END]]
+        return body_of(self.payload(row))
+
+    def payload(self, row: int) -> bytes:
+        return self.data[self.rows[row, PAYLOAD] : self.rows[row, END]]
 
     def publishers(self) -> list[str]:
         """The publisher of each message."""
@@ -195,7 +203,7 @@ class MessageBatch:
             import pyarrow as pa
 
             rows = self.rows
-            size = int((rows[:, BODY] - rows[:, TEXT]).sum())
+            size = int((rows[:, PAYLOAD] - rows[:, TEXT]).sum())
             blob, begin = np.empty(size, np.uint8), np.empty(len(rows) + 1, np.int32)
             kernels().gather(np.frombuffer(self.data, np.uint8), rows, blob, begin)
             self._column = pa.StringArray.from_buffers(
@@ -221,17 +229,19 @@ class MessageBatch:
 
     def entry(self, row: int) -> Entry:
         """A message as Python values."""
-        number, time, text, body, end, route, name, _ = self.rows[row].tolist()
+        number, time, text, payload, end, route, name, _ = self.rows[row].tolist()
         data, publisher = self.data, self.publishers()[row]
         return Entry(
-            publisher, number, time, data[text:body], data[body:end], self.names[route:name]
+            publisher, number, time, data[text:payload], data[payload:end], self.names[route:name]
         )
 
     def __iter__(self) -> Iterator[Entry]:
         data, names = self.data, self.names
         for publisher, row in zip(self.publishers(), self.rows.tolist(), strict=True):
-            number, time, text, body, end, route, name, _ = row
-            yield Entry(publisher, number, time, data[text:body], data[body:end], names[route:name])
+            number, time, text, payload, end, route, name, _ = row
+            yield Entry(
+                publisher, number, time, data[text:payload], data[payload:end], names[route:name]
+            )
 
     def ascends(self, after: int) -> bool:
         """Is each number larger than the one before, and the first larger than `after`?"""
@@ -273,3 +283,65 @@ class MessageBatch:
 
 def _array(rows: Sequence[tuple[int, ...]]) -> Any:
     return np.array(rows, np.int64).reshape(len(rows), COLUMNS)
+
+
+def rows_with_headers(batch: MessageBatch) -> list[int]:
+    """The messages that have headers, and those whose payload is cut off."""
+    rows, data, found = batch.rows, batch.data, list[int]()
+    if batch.count < KERNEL_MIN:
+        for row, (begin, end) in enumerate(rows[:, PAYLOAD : END + 1].tolist()):
+            if data[begin : min(begin + SIZE_BYTES, end)] != NO_HEADERS:
+                found.append(row)
+        return found
+    first, view = rows[:, PAYLOAD], np.frombuffer(data, np.uint8)
+    last = len(view) - 1
+    sizes = view[np.minimum(first, last)] | view[np.minimum(first + 1, last)]
+    found += np.flatnonzero((sizes != 0) | (rows[:, END] < first + SIZE_BYTES)).tolist()
+    return found
+
+
+def delays(batch: MessageBatch, now_us: int) -> dict[int, int]:
+    """The messages that are to be published later, by row, each with its instant."""
+    found = {}
+    for row in rows_with_headers(batch):
+        instant = not_before(batch.payload(row))
+        if instant > now_us:
+            found[row] = instant
+    return found
+
+
+def expiries(batch: MessageBatch) -> dict[int, int]:
+    """The messages that expire, by row, each with its instant."""
+    found = {}
+    for row in rows_with_headers(batch):
+        instant = expiry(batch.payload(row))
+        if instant:
+            found[row] = instant
+    return found
+
+
+def joined(batches: list[MessageBatch]) -> Iterator[MessageBatch]:
+    """Large batches unchanged, small ones joined, in their order."""
+    small: list[MessageBatch] = []
+    for batch in batches:
+        if batch.count >= JOINED_MAX:
+            if small:
+                yield MessageBatch.concat(small)
+                small = []
+            yield batch
+        else:
+            small.append(batch)
+    if small:
+        yield MessageBatch.concat(small)
+
+
+def new_rows(batch: MessageBatch, last: int, count: int) -> Any:
+    """Of the first `count` rows, those whose number is larger than all before."""
+    if count == batch.count and batch.ascends(last):
+        return range(count)
+    rows = []
+    for row, number in enumerate(batch.numbers()[:count]):
+        if number > last:
+            last = number
+            rows.append(row)
+    return rows

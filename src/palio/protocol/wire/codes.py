@@ -92,6 +92,15 @@ class EndCode(StrEnum):
     """An operator gave the durable subscription to another identity."""
 
 
+class DeadReason(StrEnum):
+    """Why a message became a dead letter: its attribute `dead_reason`."""
+
+    DELIVERIES = "deliveries"
+    """It was delivered as often as its subscription allows, and never acknowledged."""
+    REJECTED = "rejected"
+    """A consumer said that it will never process it."""
+
+
 class RefusalCode(StrEnum):
     """Why a broker refuses a request."""
 
@@ -107,6 +116,8 @@ class RefusalCode(StrEnum):
     """Something else has this id or this name, or the subscription is there with other options."""
     UNKNOWN = "unknown"
     """There is no such subscription."""
+    ELSEWHERE = "elsewhere"
+    """The durable subscription lives at another broker; `broker` and `address` say where."""
     PARSE = "parse"
     """A text is not a predicate or pattern; `text` and `position` say where."""
     TOO_LARGE = "too_large"

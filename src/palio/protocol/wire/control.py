@@ -3,7 +3,7 @@
     client ──▶ broker                                   broker ──▶ client
     Hello                                               Welcome, or Bye with the reason
     SubscribeRequest, UnsubscribeRequest                Subscribed, Unsubscribed, SubscriptionEnded
-    Acknowledge, Credit                                 Occurred; (messages: DELIVER)
+    Acknowledge, Nack, Reject, Credit                        Occurred; (messages: DELIVER)
     AdvertiseRequest, UnadvertiseRequest, Quench        Done, Wanted
     (messages: PUBLISH)                                 Published, Rejected
     Explain, Show, Forget; queue_control.py             Explained, Shown, Done; any request: Refused
@@ -39,7 +39,12 @@ from palio.protocol.wire.routing_memory import RoutingMemory
 from palio.protocol.wire.structs import ControlStruct as _Control
 from palio.protocol.wire.structs import Number
 
-VERSION = 3
+VERSION = 4
+NACKED_MAX = 1 << 10
+"""Positions of one Nack."""
+REJECTION_MAX = 1000
+"""Characters of the reason in Reject."""
+DELAY_US_MAX = 366 * 24 * 3600 * 1_000_000
 POSITIONS_MAX = CONSTRAINTS_MAX = 1 << 16
 """Of one Acknowledge, or AdvertiseRequest: a frame with more is not decoded."""
 
@@ -140,6 +145,11 @@ class SubscribeRequest(_Control, frozen=True, tag="SubscribeRequest"):
     """The most messages that may be in flight: unacknowledged, or without new credit."""
     full: str = ""
     """What a full queue does: a `Full`; empty: the broker decides."""
+    deliveries_max: Number = 0
+    """Durable only: what was delivered so often and not acknowledged is a dead letter; 0: the broker
+    decides."""
+    home: str = ""
+    """Durable only: the broker where it lives; empty: this one."""
 
 
 class UnsubscribeRequest(_Control, frozen=True, tag="UnsubscribeRequest"):
@@ -153,6 +163,24 @@ class Acknowledge(_Control, frozen=True, tag="Acknowledge"):
 
     id: Number
     positions: Annotated[tuple[Number, ...], msgspec.Meta(max_length=POSITIONS_MAX)]
+
+
+class Nack(_Control, frozen=True, tag="Nack"):
+    """The client gives these positions of a durable subscription back: to be sent again."""
+
+    id: Number
+    positions: Annotated[tuple[Number, ...], msgspec.Meta(max_length=NACKED_MAX)]
+    delay_us: Annotated[int, msgspec.Meta(ge=0, le=DELAY_US_MAX)] = 0
+    """Not before so much time has passed; at most DELAY_US_MAX."""
+
+
+class Reject(_Control, frozen=True, tag="Reject"):
+    """The client will never process these positions of a durable subscription: they are dead letters."""
+
+    id: Number
+    positions: Annotated[tuple[Number, ...], msgspec.Meta(max_length=NACKED_MAX)]
+    reason: Annotated[str, msgspec.Meta(max_length=REJECTION_MAX)] = ""
+    """For people, who read it in the dead letter."""
 
 
 class AdvertiseRequest(_Control, frozen=True, tag="AdvertiseRequest"):
@@ -206,6 +234,8 @@ class Subscribed(_Control, frozen=True, tag="Subscribed"):
     """Of the last message that waits in its queue now."""
     version: Number = 0
     """Of the durable subscription; a different one means that it was recreated."""
+    took_over: bool = False
+    """Another client has consumed the durable subscription until now, and was told that it is over."""
 
 
 class Unsubscribed(_Control, frozen=True, tag="Unsubscribed"):
@@ -243,6 +273,10 @@ class Refused(_Control, frozen=True, tag="Refused"):
     """The predicate or pattern that is wrong; empty if it is very long."""
     position: Number = 0
     """Of the character in `text` that is wrong."""
+    broker: str = ""
+    """Ask this one."""
+    address: str = ""
+    """At which clients reach that broker; empty: nobody has said."""
 
 
 class Done(_Control, frozen=True, tag="Done"):
@@ -301,6 +335,8 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     reachable: bool
     memory: RoutingMemory | None = None
     master: str = ""
+    address: str = ""
+    """At which clients reach it; empty: it does not say."""
 
 
 class Shown(_Control, frozen=True, tag="Shown"):
@@ -351,7 +387,7 @@ class HopExplained(_Control, frozen=True, tag="HopExplained"):
 
 
 _EitherWay: TypeAlias = Ping | Pong | Bye | Credit | Hello | Welcome | Confirm
-_Subscribing: TypeAlias = SubscribeRequest | UnsubscribeRequest | Acknowledge
+_Subscribing: TypeAlias = SubscribeRequest | UnsubscribeRequest | Acknowledge | Nack | Reject
 _Publishing: TypeAlias = AdvertiseRequest | UnadvertiseRequest | Quench
 _Asking: TypeAlias = Explain | Show | Forget | Explained | Shown
 _ToSubscriber: TypeAlias = Subscribed | Unsubscribed | SubscriptionEnded | Occurred

@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 
 from palio.protocol.wire.batch import KERNEL_MIN, Entry, MessageBatch, kernels
-from palio.protocol.wire.frames import message_frame, message_head
-from palio.protocol.wire.headers import DeliverHeader, ForwardHeader
-from palio.protocol.wire.layout import NO, YES, MatchArrays
+from palio.protocol.wire.frames import message_head, payload_frame
+from palio.protocol.wire.headers import DELIVERIES_TOLD, DeliverHeader, ForwardHeader
+from palio.protocol.wire.layout import END, NO, TEXT, YES, MatchArrays
 
 SHARED_BYTES_MIN = 16 << 10
-"""A body with fewer bytes is copied into the frame of each client."""
+"""A payload with fewer bytes is copied into the frame of each client."""
 NO_ROUTE = b"\xc0"
 """The routing header of a policy that needs none: nil."""
 
@@ -40,32 +40,44 @@ class Delivered(NamedTuple):
 
 
 def deliver_pieces(m: Entry, ids: tuple[int, ...]) -> list[bytes]:
-    """A live message for subscriptions of one client: a frame, in pieces. A large body is a piece of
+    """A live message for subscriptions of one client: a frame, in pieces. A large payload is a piece of
     its own, the same for all clients, so that it is in memory once."""
     header = DeliverHeader(ids, 0, m.publisher, m.number, m.time)
-    if len(m.body) < SHARED_BYTES_MIN:
-        return [message_frame(header, m.attributes, m.body)]
-    return [message_head(header, m.attributes, len(m.body)), m.body]
+    if len(m.payload) < SHARED_BYTES_MIN:
+        return [payload_frame(header, m.attributes, m.payload)]
+    return [message_head(header, m.attributes, len(m.payload)), m.payload]
+
+
+def is_large(batch: MessageBatch) -> bool:
+    """Whether clients share the payloads of its messages; of small ones a kernel writes copies."""
+    least, rows = SHARED_BYTES_MIN * batch.count, batch.rows
+    if len(batch.data) < least:
+        return False
+    return bool((rows[:, END] - rows[:, TEXT]).sum() >= least)
 
 
 def entry_frames(
-    batch: MessageBatch, positions: Sequence[int], id: int, redelivered: bool
+    batch: MessageBatch, positions: Sequence[int], id: int, deliveries: Sequence[int] = ()
 ) -> bytes:
-    """The messages of a batch for a durable subscription, with their positions in its queue."""
+    """The messages of a batch for a durable subscription, with their positions in its queue, and how often
+    each has been delivered; nothing: for the first time."""
+    told = np.ones(batch.count, np.uint8)
+    if deliveries:
+        np.minimum(deliveries, DELIVERIES_TOLD, out=told, casting="unsafe")
     if batch.count < KERNEL_MIN:
         return b"".join(
             [
-                message_frame(
-                    DeliverHeader((id,), position, m.publisher, m.number, m.time, redelivered),
+                payload_frame(
+                    DeliverHeader((id,), position, m.publisher, m.number, m.time, count),
                     m.attributes,
-                    m.body,
+                    m.payload,
                 )
-                for position, m in zip(positions, batch, strict=True)
+                for position, m, count in zip(positions, batch, told.tolist(), strict=True)
             ]
         )
     arrays, numbers = batch.arrays(), np.array(positions, np.int64)
     out = np.empty(kernels().entries_size(arrays.rows, numbers, id), np.uint8)
-    kernels().write_entries(arrays, numbers, id, YES if redelivered else NO, out)
+    kernels().write_entries(arrays, numbers, id, told, out)
     return out.tobytes()
 
 
@@ -96,7 +108,7 @@ def _forward_few(batch: MessageBatch, routes: Mapping[bytes, Sequence[int]]) -> 
     for row, route in chosen:
         m = batch.entry(row)
         header = ForwardHeader(msgspec.Raw(route), m.publisher, m.number, m.time, batch.durable)
-        frame = message_frame(header, m.attributes, m.body)
+        frame = payload_frame(header, m.attributes, m.payload)
         size += len(frame)
         frames.append(frame)
         ends.append(size)
@@ -138,7 +150,7 @@ def warm() -> None:
     row = np.arange(KERNEL_MIN + 1)
     matches = MatchArrays(row, np.zeros(KERNEL_MIN, np.int64))
     deliver(batch, matches, np.array([[0, 1, 0]]), [0], np.ones(1, np.int64))
-    entry_frames(batch, list(range(KERNEL_MIN)), 1, False)
+    entry_frames(batch, list(range(KERNEL_MIN)), 1)
     data, _ = forward_frames(batch, {NO_ROUTE: range(KERNEL_MIN)})
     limits = np.array([1 << 20] * 3, np.int64)
     rows = np.empty((KERNEL_MIN, batch.rows.shape[1]), np.int64)

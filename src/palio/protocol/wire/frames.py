@@ -3,13 +3,13 @@
     u32 size      bytes that follow
     u8  kind
     ┌ CONTROL ──────────────────┐  ┌ PUBLISH, DELIVER, FORWARD, CARRY ───────────────────────────┐
-    │ control message (msgpack) │  │ u32 header  u32 attributes │ header │ attributes │ body     │
+    │ control message (msgpack) │  │ u32 header  u32 attributes │ header │ attributes │ payload  │
     └───────────────────────────┘  └─────────────────────────────────────────────────────────────┘
 
 All numbers are little-endian. Control messages are requests, answers and link states (control.py).
 The other frames carry a message: a header (headers.py), the attributes as a JSON object (UTF-8),
-which the matching kernels read, and an opaque body. A broker forwards attributes and body
-unchanged.
+which the matching kernels read, and a payload: message headers and an opaque body
+(message_headers.py). A broker forwards attributes and payload unchanged.
 
 A `FrameReader` cuts the bytes of a connection into control messages and message frames; with
 `batches`, frames of a kind that come together become one MessageBatch (`scan_publish`,
@@ -42,6 +42,13 @@ from palio.protocol.wire.headers import (
     PublishHeader,
 )
 from palio.protocol.wire.layout import COLUMNS, END, NO, PREFIX, TEXT
+from palio.protocol.wire.message_headers import (
+    NO_HEADERS,
+    Headers,
+    body_of,
+    headers_of,
+    payload_bytes,
+)
 
 SIZE = Struct("<IB")
 LENGTHS = Struct("<II")
@@ -74,7 +81,16 @@ class MessageFrame(NamedTuple):
 
     header: Header
     attributes: bytes
-    body: bytes
+    payload: bytes
+
+    @property
+    def body(self) -> bytes:
+        return body_of(self.payload)
+
+    @property
+    def headers(self) -> Headers:
+        """The message headers; empty if they cannot be read."""
+        return headers_of(self.payload)
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -84,10 +100,14 @@ class Limits(msgspec.Struct, frozen=True):
     header: int = 64 << 10
     attributes: int = 64 << 10
     body: int = 4 << 20
+    headers: int = 16 << 10
+    """Of the message headers."""
     frame: int = 0
     """The most bytes of a frame after its size; computed from the others."""
     message: int = 0
     """The same of a frame that carries a message."""
+    payload: int = 0
+    """The most bytes of message headers and body together; computed too."""
 
     def check(self, attributes: bytes, body: bytes) -> None:
         """Raise InvalidValue for a message that is too large to be sent."""
@@ -99,13 +119,17 @@ class Limits(msgspec.Struct, frozen=True):
             )
 
     def __post_init__(self) -> None:
-        message = 1 + LENGTHS.size + self.header + self.attributes + self.body
+        payload = payload_bytes(self.headers, self.body)
+        message = 1 + LENGTHS.size + self.header + self.attributes + payload
+        msgspec.structs.force_setattr(self, "payload", payload)
         msgspec.structs.force_setattr(self, "message", message)
         msgspec.structs.force_setattr(self, "frame", max(1 + self.control, message))
 
 
-BEFORE_HELLO = Limits(control=16 << 10, header=0, attributes=0, body=0)
+BEFORE_HELLO = Limits(control=16 << 10, header=0, attributes=0, body=0, headers=0)
 """Limits before the handshake."""
+
+_DEFAULT = Limits()
 
 BatchScan = Callable[[bytes, int, Limits], tuple[MessageBatch, int]]
 """Reads the batch that begins at a place in the data; also gives where the batch ends."""
@@ -133,18 +157,28 @@ def control_frame(message: ControlMessage) -> bytes:
     return SIZE.pack(1 + len(payload), FrameKind.CONTROL) + payload
 
 
-def message_frame(header: Header, attributes: bytes, body: bytes) -> bytes:
-    """A message, ready to be sent."""
+def message_frame(
+    header: Header, attributes: bytes, body: bytes, headers: bytes = NO_HEADERS
+) -> bytes:
+    """A message, ready to be sent; `headers` are packed."""
     head = _encoder.encode(header)
-    size = 9 + len(head) + len(attributes) + len(body)
+    size = 9 + len(head) + len(attributes) + len(headers) + len(body)
     lengths = _PREFIX.pack(size, _KINDS[type(header)], len(head), len(attributes))
-    return b"".join((lengths, head, attributes, body))
+    return b"".join((lengths, head, attributes, headers, body))
 
 
-def message_head(header: Header, attributes: bytes, body_bytes: int) -> bytes:
-    """The same without the body, which must follow."""
+def payload_frame(header: Header, attributes: bytes, payload: bytes) -> bytes:
+    """The same of a message that came with this payload."""
     head = _encoder.encode(header)
-    size = 9 + len(head) + len(attributes) + body_bytes
+    size = 9 + len(head) + len(attributes) + len(payload)
+    lengths = _PREFIX.pack(size, _KINDS[type(header)], len(head), len(attributes))
+    return b"".join((lengths, head, attributes, payload))
+
+
+def message_head(header: Header, attributes: bytes, payload_bytes: int) -> bytes:
+    """The same without the payload, which must follow."""
+    head = _encoder.encode(header)
+    size = 9 + len(head) + len(attributes) + payload_bytes
     lengths = _PREFIX.pack(size, _KINDS[type(header)], len(head), len(attributes))
     return b"".join((lengths, head, attributes))
 
@@ -160,7 +194,7 @@ class FrameReader:
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or _DEFAULT
         """May be replaced after any control message: the handshake raises them."""
         self.batches: dict[int, BatchScan] = {}
         """How frames of a kind are read as batches; frames of other kinds come one by one."""
@@ -231,10 +265,11 @@ def read_message(kind: int, data: bytes, start: int, end: int, limits: Limits) -
     head, text = LENGTHS.unpack_from(data, start)
     middle = at + head
     last = middle + text
-    if head > limits.header or text > limits.attributes or not 0 <= end - last <= limits.body:
+    if head > limits.header or text > limits.attributes or not 0 <= end - last <= limits.payload:
         raise BrokenFrame(
-            f"a message with a header of {head}, attributes of {text} and a body of {end - last} "
-            f"bytes; the most are {limits.header}, {limits.attributes} and {limits.body}"
+            f"a message with a header of {head}, attributes of {text} and a payload of "
+            f"{end - last} bytes; "
+            f"the most are {limits.header}, {limits.attributes} and {limits.payload}"
         )
     try:
         header = decode(data[at:middle])
@@ -292,7 +327,7 @@ def _room(data: bytes, at: int) -> tuple[Any, Any]:
 
 
 def _bounds(limits: Limits) -> Any:
-    return np.array([limits.header, limits.attributes, limits.body], np.int64)
+    return np.array([limits.header, limits.attributes, limits.payload], np.int64)
 
 
 def _scan(kind: int, data: bytes, at: int, limits: Limits) -> tuple[MessageBatch, int]:
@@ -306,7 +341,7 @@ def _scan(kind: int, data: bytes, at: int, limits: Limits) -> tuple[MessageBatch
         if own_kind != kind or end > len(data) or (rows and size > limits.frame):
             break
         try:
-            header, attributes, body = read_message(kind, data, at + SIZE.size, end, limits)
+            header, attributes, payload = read_message(kind, data, at + SIZE.size, end, limits)
         except BrokenFrame:
             if rows:
                 break  # return the messages before it; the next call raises
@@ -322,7 +357,7 @@ def _scan(kind: int, data: bytes, at: int, limits: Limits) -> tuple[MessageBatch
             names += _encoder.encode(header.publisher)
         else:
             name = route
-        middle = end - len(body)
+        middle = end - len(payload)
         text = middle - len(attributes)
         rows.append((header.number, header.time, text, middle, end, route, name, len(names)))
         at = end

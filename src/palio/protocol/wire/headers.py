@@ -8,6 +8,9 @@ import msgspec
 
 from palio.protocol.wire.structs import Number
 
+DELIVERIES_TOLD = 127
+"""One byte in msgpack."""
+
 
 class PublishHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A new message. Numbers of a publisher grow; the connection tells who the publisher is."""
@@ -28,8 +31,14 @@ class DeliverHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
     publisher: str
     number: Number
     time: Number
-    redelivered: bool = False
-    """It may have been sent before; it was not acknowledged."""
+    deliveries: Number = 1
+    """How often it has been sent, this time included; what was or may have been sent before a restart counts
+    once. At most DELIVERIES_TOLD: more are said to be so many."""
+
+    @property
+    def redelivered(self) -> bool:
+        """It may have been sent before; it was not acknowledged."""
+        return self.deliveries > 1
 
 
 class ForwardHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -6,7 +6,7 @@ as the matching kernels take them; `reserve` and `write_deliver` make the bytes 
 out of what was matched; `write_entries` makes those of a durable subscription, `write_forward` those
 for a neighbour.
 
-    rows          number  time  text  body  end     route  name  name end
+    rows          number  time  text  payload  end  route  name  name end
                                 └ in `data` ──┘     └ in `names` ───────┘
     found         interfaces; those of row r are found[ends[r]:ends[r + 1]]
     destinations  of each interface: its link (NONE: not for kernels; NOBODY: gets nothing), its id,
@@ -21,7 +21,6 @@ import numpy as np
 
 from palio.matching.jit import borrowing
 from palio.protocol.wire.layout import (
-    BODY,
     CREDIT,
     DELIVER,
     END,
@@ -34,6 +33,7 @@ from palio.protocol.wire.layout import (
     NOBODY,
     NONE,
     NUMBER,
+    PAYLOAD,
     PREFIX,
     PUBLISH,
     ROUTE,
@@ -96,13 +96,13 @@ def enter(data: Any, at: int, kind: int, first: int, limits: Any, rows: Any, r: 
         return NONE
     size, head, text = read_u32(data, at), read_u32(data, at + 5), read_u32(data, at + 9)
     begin, end = at + PREFIX, at + 4 + size
-    body = begin + head + text
-    if data[at + 4] != kind or end > stop or body > end or data[begin] != first:
+    payload = begin + head + text
+    if data[at + 4] != kind or end > stop or payload > end or data[begin] != first:
         return NONE
-    if head > limits[0] or text > limits[1] or end - body > limits[2]:
+    if head > limits[0] or text > limits[1] or end - payload > limits[2]:
         return NONE
     rows[r, TEXT] = begin + head
-    rows[r, BODY] = body
+    rows[r, PAYLOAD] = payload
     rows[r, END] = end
     return begin + 1
 
@@ -204,7 +204,7 @@ def gather(data: Any, rows: Any, blob: Any, begin: Any) -> None:
     at = 0
     for r in range(len(rows)):
         begin[r] = at
-        at = copy(data, rows[r, TEXT], rows[r, BODY], blob, at)
+        at = copy(data, rows[r, TEXT], rows[r, PAYLOAD], blob, at)
     begin[len(rows)] = at
 
 
@@ -241,7 +241,7 @@ def put_u32(out: Any, at: int, value: int) -> None:
 
 @borrowing
 def deliver_head_size(rows: Any, r: int, id: int, position: int) -> int:
-    """[[id], position, publisher, number, time, redelivered] in msgpack."""
+    """[[id], position, publisher, number, time, deliveries] in msgpack."""
     return (
         3 + written_size(id) + written_size(position) + rows[r, NAME_END] - rows[r, NAME]
         + written_size(rows[r, NUMBER]) + written_size(rows[r, TIME])
@@ -254,13 +254,13 @@ def put_lengths(out: Any, at: int, kind: int, head: int, rows: Any, r: int) -> i
     put_u32(out, at, PREFIX - 4 + head + rows[r, END] - rows[r, TEXT])
     out[at + 4] = kind
     put_u32(out, at + 5, head)
-    put_u32(out, at + 9, rows[r, BODY] - rows[r, TEXT])
+    put_u32(out, at + 9, rows[r, PAYLOAD] - rows[r, TEXT])
     return at + PREFIX
 
 
 @borrowing
 def put_rest(batch: Any, r: int, flag: int, out: Any, at: int) -> int:
-    """Write the end of a frame: publisher, number, time, a flag, attributes, body."""
+    """Write the end of a frame: publisher, number, time, a flag, attributes, payload."""
     rows = batch.rows
     at = copy(batch.names, rows[r, NAME], rows[r, NAME_END], out, at)
     at = put_number(out, at, rows[r, NUMBER])
@@ -271,7 +271,7 @@ def put_rest(batch: Any, r: int, flag: int, out: Any, at: int) -> int:
 
 @borrowing
 def put_deliver(
-    batch: Any, r: int, id: int, position: int, redelivered: int, out: Any, at: int
+    batch: Any, r: int, id: int, position: int, deliveries: int, out: Any, at: int
 ) -> int:
     """Write a row as a DELIVER frame. Returns where it ends."""
     rows = batch.rows
@@ -280,7 +280,7 @@ def put_deliver(
     out[at + 1] = 0x91
     at = put_number(out, at + 2, id)
     at = put_number(out, at, position)
-    return put_rest(batch, r, redelivered, out, at)
+    return put_rest(batch, r, deliveries, out, at)
 
 
 @borrowing
@@ -294,11 +294,11 @@ def entries_size(rows: Any, positions: Any, id: int) -> int:
 
 
 @borrowing
-def write_entries(batch: Any, positions: Any, id: int, redelivered: int, out: Any) -> None:
+def write_entries(batch: Any, positions: Any, id: int, deliveries: Any, out: Any) -> None:
     """Write all rows, each with its position in the queue."""
     at = 0
     for r in range(len(batch.rows)):
-        at = put_deliver(batch, r, id, positions[r], redelivered, out, at)
+        at = put_deliver(batch, r, id, positions[r], deliveries[r], out, at)
 
 
 @borrowing
@@ -372,4 +372,4 @@ def write_deliver(batch: Any, matches: Any, destinations: Any, places: Any, out:
             if i < 0:
                 continue
             link = destinations[i, LINK]
-            places[link] = put_deliver(batch, r, destinations[i, ID], 0, NO, out, places[link])
+            places[link] = put_deliver(batch, r, destinations[i, ID], 0, 1, out, places[link])

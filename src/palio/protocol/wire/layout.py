@@ -16,8 +16,8 @@ PREFIX: Final = 13  # bytes of a message frame before its header
 # columns of a batch's rows
 NUMBER: Final = 0
 TIME: Final = 1
-TEXT: Final = 2  # attributes are data[TEXT:BODY]
-BODY: Final = 3  # the body is data[BODY:END]
+TEXT: Final = 2  # attributes are data[TEXT:PAYLOAD]
+PAYLOAD: Final = 3  # headers and body are data[PAYLOAD:END]
 END: Final = 4
 ROUTE: Final = 5  # the routing header is names[ROUTE:NAME], empty for a new message
 NAME: Final = 6  # the publisher, in msgpack, is names[NAME:NAME_END]

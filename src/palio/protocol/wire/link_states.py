@@ -41,6 +41,8 @@ class LinkState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """When it was sent. A new value alone is no reason to send a state."""
     master: str = ""
     """Of the broker, among the links; empty: none. Always whole, in all parts."""
+    address: str = ""
+    """At which clients reach the broker: a URL; empty: it does not say. Likewise."""
 
 
 class Digest(_Control, frozen=True, tag="Digest"):

@@ -3,6 +3,8 @@
     identity/name            as people know it
     identity/name/session    as brokers know it, and as it stands in headers
 
+    /broker/session          of what a broker publishes itself: no identity has an empty name
+
 Clients that share a name have sessions of their own, which number their messages independently. So a
 message is named by its publisher, session and number. No part of the name has a / in it.
 """
@@ -26,6 +28,20 @@ def split_key(key: str) -> tuple[str, str]:
     identity, _, rest = key.partition("/")
     name, _, session = rest.partition("/")
     return f"{identity}/{name}" if rest else identity, session
+
+
+def broker_key(broker: str, session: str) -> str:
+    """The publisher of what a broker publishes itself.
+
+    >>> split_key(broker_key("milan", "dead"))
+    ('/milan', 'dead')
+    """
+    return f"/{broker}/{session}"
+
+
+def is_broker(key: str) -> bool:
+    """Whether the publisher is a broker: no client can be."""
+    return key.startswith("/")
 
 
 def identity_of(key: str) -> str:

@@ -11,6 +11,7 @@ from palio.errors import (
     InvalidPattern,
     InvalidPredicate,
     LimitExceeded,
+    LivesElsewhere,
     PalioError,
     ParseError,
     RefusedByBroker,
@@ -31,12 +32,33 @@ class RequestRefused(PalioError):
         self.code = code
 
 
+class HomeElsewhere(RequestRefused):
+    """A durable subscription lives at another broker; `address` is empty if nobody has said how clients
+    reach it."""
+
+    def __init__(self, me: str, broker: str, address: str) -> None:
+        self.broker, self.address = broker, address
+        remedy = f"ask {address or broker}"
+        if not address:
+            remedy += (
+                ", whose configuration does not say at which [broker] address clients reach it"
+            )
+        super().__init__(
+            RefusalCode.ELSEWHERE,
+            f"this is broker {me!r}; the durable subscription lives at broker {broker!r}",
+            remedy=remedy,
+        )
+
+
 def refused(id: int, error: PalioError) -> Refused:
     """The answer to a request that raised this error."""
     if isinstance(error, ParseError):
         code = RefusalCode.TOO_LARGE if isinstance(error, LimitExceeded) else RefusalCode.PARSE
         text = error.text if len(error.text) <= TEXT_MAX else ""
         return Refused(id, cut(error.detail), code, text, error.position)
+    if isinstance(error, HomeElsewhere):
+        where = error.broker, error.address
+        return Refused(id, cut(str(error)), error.code, "", 0, *where)
     if isinstance(error, RequestRefused):
         return Refused(id, cut(str(error)), error.code)
     if isinstance(error, InvalidPredicate):
@@ -57,4 +79,8 @@ def to_error(refused: Refused, broker: str) -> PalioError:
             return InvalidPredicate(refused.reason)
         case RefusalCode.PATTERN:
             return InvalidPattern(refused.reason)
+        case RefusalCode.ELSEWHERE:
+            return LivesElsewhere(
+                f"{broker} says: {refused.reason}", refused.broker, refused.address
+            )
     return RefusedByBroker(f"{broker} says: {refused.reason}", code=refused.code)

@@ -8,10 +8,11 @@ several monitors, hold counts for each of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from palio.model.values import NUMBERS, Value, type_of
+from palio.model.message import Message
+from palio.model.values import NUMBERS, Value, kind_of, type_of
 from palio.routing.patterns.automaton import PatternState, Stamp
 
 INSTANCE_BYTES = 1000
@@ -69,6 +70,15 @@ class MatchInstances:
 
     def drop_first(self) -> None:
         self.take(next(iter(self._by_key)))
+
+
+def key_values(message: Message, names: Iterable[str]) -> tuple[Value, ...] | None:
+    """What the message has of these names; None when one is not there, or is no value: nothing
+    equals an array."""
+    found = [message.get(name) for name in names]
+    if any(kind_of(value) is None for value in found):
+        return None
+    return tuple(found)  # type: ignore[arg-type]
 
 
 def key_of(values: tuple[Value, ...]) -> Key:

@@ -34,7 +34,7 @@ from palio.routing.patterns.automaton import (
     rebounded,
     span_of,
 )
-from palio.routing.patterns.instances import MatchInstance, MatchInstances, key_of
+from palio.routing.patterns.instances import MatchInstance, MatchInstances, key_of, key_values
 from palio.routing.patterns.language import parse
 from palio.routing.patterns.packets import Assembled, Compound, Task
 from palio.routing.patterns.pattern import Awaited, Pattern, leaves
@@ -202,10 +202,10 @@ class Matcher(ABC, Generic[Out]):
         event = self._event(item)
         self._drop_expired(event.span.end[0])
         message = event.span.messages[0].message
-        if not event.leaves or any(name not in message for name in self.pattern.same):
+        values = key_values(message, self.pattern.same)
+        if not event.leaves or values is None:
             self.counters.ignored += 1
             return []
-        values = tuple(message[name] for name in self.pattern.same)
         key = key_of(values)
         instance = self._instances.take(key) or self._begin(values)
         now = instance.touched = event.span.end[0]
@@ -241,8 +241,9 @@ class Matcher(ABC, Generic[Out]):
         return MatchInstance(values, build(self.pattern.node, []))
 
     def _compound(self, span: MatchSpan) -> Compound:
-        first = span.messages[0].message
-        return Compound(span.messages, tuple(first[name] for name in self.pattern.same))
+        values = key_values(span.messages[0].message, self.pattern.same)
+        assert values is not None, "a message without them is ignored"
+        return Compound(span.messages, values)
 
     # ---- snapshots
 
@@ -287,7 +288,10 @@ class Matcher(ABC, Generic[Out]):
         self._instances = MatchInstances()
         for text, touched, restarted, state in plain["instances"]:
             message = Message.from_json(text)
-            instance = self._begin(tuple(message[name] for name in self.pattern.same))
+            values = key_values(message, self.pattern.same)
+            if values is None:
+                raise InvalidFile("an instance of the snapshot has no key")
+            instance = self._begin(values)
             instance.touched = touched
             instance.restarted = None if restarted is None else tuple(restarted)
             instance.state.load(state)

@@ -52,6 +52,7 @@ import msgspec
 
 from palio.errors import RoutingError
 from palio.model.advertisement import Advertisement
+from palio.model.message import Message
 from palio.model.predicate import Filter
 from palio.routing.interest_table import InterestTable
 from palio.routing.packets import Role, Send
@@ -70,6 +71,8 @@ WatchSteps: TypeAlias = Iterator[tuple[list[Send], int]]
 """For each watch: what is sent, and the effort."""
 STEP_EFFORT = 20
 """What a step costs beside the constraints of its pattern, and what a lookup costs."""
+STEPS_PER_EFFORT = 2.5
+"""Of expressions; a step is about a microsecond (expressions/costs.py)."""
 
 
 class PatternSettings(msgspec.Struct, frozen=True):
@@ -287,6 +290,13 @@ class Watches:
         steps = self.publishing(source, publication, self.begun)
         return [send for sends, _ in steps for send in sends]
 
+    def _effort_of_expressions(self, message: Message) -> int:
+        """Of looking up a message for all watches, besides."""
+        costs = self._table.expressions
+        return (
+            int(costs.total.of(1, message.memory_bytes) / STEPS_PER_EFFORT) if costs.has_any else 0
+        )
+
     def publishing(self, source: Peer | None, publication: Publish, begun: int) -> WatchSteps:
         """The same in steps. `begun`: the counter of this name when the message arrived. The watches
         of a neighbour get no messages that came from it: it has them itself."""
@@ -294,7 +304,7 @@ class Watches:
         is_router = self._peers.get(source) is Role.NEIGHBOUR
         interested = [self._watched[key] for key in self._table.interfaces_of(publication.message)]
         interested.sort(key=attrgetter("order"))
-        yield [], STEP_EFFORT
+        yield [], STEP_EFFORT + self._effort_of_expressions(publication.message)
         for active in interested:
             if not (is_router and active.peer == source) and self._is_current(active, begun):
                 active.catch_up(self._now)

@@ -20,7 +20,12 @@ from palio.protocol.wire.control import (
     SubscriptionEnded,
     Unsubscribed,
 )
-from palio.sim.brokers.core_view import SHARED_NAME, arrived_message, publisher_of
+from palio.sim.brokers.core_view import (
+    SHARED_NAME,
+    arrived_message,
+    is_dead_letter,
+    publisher_of,
+)
 from palio.sim.brokers.delivery_check import EndToEndChecker
 from palio.sim.brokers.plans import ClientSpec, MessageSpec, SubscriptionSpec
 from palio.sim.brokers.process import BrokerProcess
@@ -87,8 +92,9 @@ class ApplicationProcess(EventLoopProcess):
         if not spec.durable and not session.is_ready:
             self._note(f"{self.place} cannot publish")
             return
+        spec = spec.stamped(now_us)
         number = session.publisher.publish(
-            spec.attributes.encode(), spec.body, now_us, spec.durable
+            spec.attributes.encode(), spec.body, now_us, spec.durable, spec.headers
         )
         self._checker.published(self.publisher, number, spec, now_us)
         self.plan_turn()
@@ -107,6 +113,7 @@ class ApplicationProcess(EventLoopProcess):
             group=spec.group,
             credit=spec.credit,
             full=spec.full,
+            deliveries_max=spec.deliveries_max,
         )
         self.subscriptions[id] = spec
         self._checker.asked(self.place, id, spec, self._home.place, now_us)
@@ -252,6 +259,11 @@ class ApplicationProcess(EventLoopProcess):
         if spec is None:
             raise Violation("uninterested", f"{self.place} got something for what it left")
         message = arrived_message(arrival)
+        if is_dead_letter(message):
+            self._note(f"{self.place} gets a dead letter {message.attributes.decode()}")
+            self._checker.dead_letters.arrived(message)
+            self.after(0, self._handle, message.id, message.position)
+            return
         name = self._checker.name_of(message.publisher, message.number)
         kind = "queued" if message.is_queued else "live"
         redelivered = ", redelivered" if message.is_redelivered else ""
@@ -259,6 +271,18 @@ class ApplicationProcess(EventLoopProcess):
             f"{self.place} gets {name} {message.attributes.decode()} for {spec.name} "
             f"({kind}{redelivered})"
         )
+        if message.is_queued and message.number % 5 == 0 and arrival.header.deliveries <= 2:
+            self._note(f"{self.place} gives {name} back")
+            delay_us = 50_000 * (message.number % 3)
+            self.session.subscriptions.nack(message.id, message.position, delay_us)
+            self.plan_turn()
+            return
+        if message.is_queued and message.number % 7 == 0:
+            self._note(f"{self.place} rejects {name}")
+            self._checker.dead_letters.rejected(spec, message, self._clock.now_us)
+            self.session.subscriptions.reject(message.id, message.position, "seven")
+            self.plan_turn()
+            return
         self._checker.arrived(self.place, spec, self._home.place, message, self._clock.now_us)
         delay_us = self._random.randint(0, self.pace_us)
         self.after(delay_us, self._handle, message.id, message.position)

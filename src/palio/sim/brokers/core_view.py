@@ -16,7 +16,7 @@ from palio.protocol.broker.durable_names import DurableName
 from palio.protocol.client.events import Arrival
 from palio.protocol.interfaces import Network, RemoteBroker
 from palio.protocol.policies.subscription_forwarding import FORWARDING
-from palio.protocol.wire.publishers import publisher_key, split_key
+from palio.protocol.wire.publishers import is_broker, publisher_key, split_key
 from palio.routing.hierarchy import EVERYTHING
 
 IDENTITY = "anybody"
@@ -40,11 +40,15 @@ class ArrivedMessage(msgspec.Struct, frozen=True):
     """In the queue of a durable subscription; 0: it came live."""
     is_redelivered: bool
     attributes: bytes
-    body: bytes
+    payload: bytes
 
     @property
     def is_queued(self) -> bool:
         return self.position > 0
+
+
+def is_dead_letter(message: ArrivedMessage) -> bool:
+    return is_broker(message.publisher)
 
 
 def client_of(publisher: str) -> str:
@@ -61,7 +65,7 @@ def arrived_message(arrival: Arrival) -> ArrivedMessage:
         header.position,
         header.redelivered,
         frame.attributes,
-        frame.body,
+        frame.payload,
     )
 
 
@@ -94,6 +98,7 @@ def waiting_messages(core: Broker) -> Iterator[tuple[str, int]]:
     statistics = core.parts.messages.statistics()
     for broker, count in statistics.backlogs.items():
         yield f"broker {broker}", count
+    yield "their time", len(core.parts.messages.republishing.delayed)
     for name, count in statistics.queues.items():
         yield f"the queue of {name!r}", count
 

@@ -1,15 +1,17 @@
 """The end-to-end check of brokers: it sees what applications see, and raises a Violation.
 
-- **unpublished**: what arrives was published, by whom it says, with these attributes and this body.
+- **unpublished**: what arrives was published, by whom it says, with these attributes, headers and body.
 - **uninterested**: it matches the predicate; what comes out of a queue is durable, and was not known
   to be stored before the subscription began; and what a client publishes live goes to none of its
   own subscriptions that it asks for later on the same connection.
 - **twice**: nothing comes twice for one subscription of a session, out of the queue or live. A
   member of a group, or a subscription that was left and taken up again, may get what another had,
   and then it is told so; unless it was sent the message first, slept, and finds it when it wakes.
-- **order**: messages of one publisher come out of a queue in order, if one client has it to itself.
+- **order**: messages of one publisher come out of a queue in order, if one client has it to itself;
+  except those that are delayed.
+- **early**: nobody gets a delayed message before its time.
 - **lost**, once all is healed and quiet: a durable subscription that blocks has got every durable
-  message that was acknowledged, matches, and was published when the subscription was known to be
+  message that was acknowledged, matches, does not expire, and was published when the subscription was known to be
   there (or after its start time, if that was asked for); not so a group that a member has ever
   forgotten, since nobody knows when the others were told. And of the probes, which are published
   after that, every live subscription too has got each that matches, exactly once; a group as a whole.
@@ -19,8 +21,9 @@ from __future__ import annotations
 
 from palio.protocol.wire.control import Subscribed
 from palio.sim.brokers.core_view import ArrivedMessage, client_of, publisher_of
+from palio.sim.brokers.dead_letter_check import DeadLetterChecker
 from palio.sim.brokers.expected import DeliveredMessage, ExpectedDeliveries, PublishedMessage
-from palio.sim.brokers.plans import MessageSpec, SubscriptionSpec
+from palio.sim.brokers.plans import DEAD_LETTERS, MessageSpec, SubscriptionSpec
 from palio.sim.kernel.verdicts import Violation
 
 
@@ -30,6 +33,7 @@ class EndToEndChecker:
     def __init__(self, losing: tuple[str, ...]) -> None:
         self._losing = losing
         self.publications: dict[tuple[str, int], PublishedMessage] = {}
+        self.dead_letters = DeadLetterChecker(self.publications, losing)
         self.expected: dict[str, ExpectedDeliveries] = {}
         self.deliveries = 0
         self.due = 0
@@ -87,6 +91,8 @@ class EndToEndChecker:
         expected = self._of_subscription(client, event.id, spec, home)
         if expected.subscribed_us is None:
             expected.subscribed_us = now_us
+            if spec == DEAD_LETTERS:
+                self.dead_letters.collected_from_us = now_us
 
     def _of_subscription(
         self, client: str, id: int, spec: SubscriptionSpec, home: str
@@ -111,6 +117,8 @@ class EndToEndChecker:
         """A client forgets its subscription, or hears that it has ended: a live one for this client
         alone, a durable one for all, who hear of it sooner or later."""
         expected = self.expected.get(spec.name)
+        if spec.durable:
+            self.dead_letters.over(spec)
         if spec.durable and expected is not None and expected.members.get(client) == id:
             del self.expected[spec.name]
             expected.ended_us = now_us
@@ -143,7 +151,10 @@ class EndToEndChecker:
         if publication is None:
             raise Violation("unpublished", f"{expected} got {arrival}, which nobody published")
         sent = publication.spec
-        if (arrival.attributes, arrival.body) != (sent.attributes.encode(), sent.body):
+        if (arrival.attributes, arrival.payload) != (
+            sent.attributes.encode(),
+            sent.headers + sent.body,
+        ):
             raise Violation("unpublished", f"{expected} got {arrival} instead of {publication}")
         return publication
 
@@ -153,12 +164,15 @@ class EndToEndChecker:
             raise Violation("uninterested", f"{expected} got {publication}")
         if received.is_queued and not (publication.spec.durable and expected.spec.durable):
             raise Violation("uninterested", f"{expected} got {publication} out of a queue")
+        if received.time_us < publication.time_us + publication.spec.delay_us:
+            raise Violation("early", f"{expected} got {publication} before its time")
         if expected.spec.durable and publication.spec.durable and not received.is_queued:
             raise Violation("uninterested", f"{expected} got {publication} beside its queue")
         stored_us, is_alone = publication.acknowledged_us, not expected.spec.group
         if (
             received.is_queued
             and is_alone
+            and not publication.spec.delay_us
             and stored_us is not None
             and stored_us < expected.since_us
         ):
@@ -192,6 +206,8 @@ class EndToEndChecker:
         publication = received.published
         if not received.is_queued or expected.spec.group or received.is_redelivered:
             return
+        if publication.spec.delay_us:
+            return
         if publication.number < expected.last.get(publication.publisher, 0):
             raise Violation(
                 "order",
@@ -208,17 +224,22 @@ class EndToEndChecker:
     def check_lost(self) -> None:
         """Check that nothing is missing; called when the network is quiet."""
         self.due = 0
+        self.dead_letters.check_lost()
         for expected in self.expected.values():
             for key, publication in self.publications.items():
                 if expected.predicate.matches(publication.message) and self._is_due(
                     expected, publication
                 ):
                     self.due += 1
-                    if key not in expected.received:
+                    if key not in expected.received and not self.dead_letters.may_have(
+                        expected.spec, publication
+                    ):
                         raise Violation("lost", f"{expected} never got {publication}")
 
     def _is_due(self, expected: ExpectedDeliveries, publication: PublishedMessage) -> bool:
         is_queued = expected.spec.durable and publication.spec.durable
+        if publication.spec.expires_us:
+            return False
         if is_queued and expected.spec.full in self._losing:
             return False
         if publication.is_probe:

@@ -15,8 +15,10 @@ from palio.errors import PalioError
 from palio.protocol.broker.settings import ROUTINGS
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.policies.subscription_forwarding import FORWARDING
+from palio.protocol.wire.message_headers import NO_HEADERS, packed
 from palio.sim.brokers.plans import (
     BOUNDS,
+    DEAD_LETTERS,
     BrokerArgument,
     BrokerLimits,
     BrokerOperation,
@@ -43,7 +45,8 @@ BURST = 150
 """How many messages come at once, now and then."""
 PREDICATES = (
     "x < 3", "x >= 5", "x > 1 AND s = 'a'", "s = 'b' OR x = 7", "x != 4", "s LIKE 'a%'", "x >= 0",
-    "x BETWEEN 2 AND 6 AND s != 'b'",
+    "x BETWEEN 2 AND 6 AND s != 'b'", "upper(s) = 'AB'", "x % 3 = 1 AND s != 'a'",
+    "s LIKE 'a_' OR abs(x - 4) <= 1", "length(s) < x AND x < 7", "x > 2 AND coalesce(y, 0) = 0",
 )  # fmt: skip
 CRASH_MODES = (CrashMode.NOW, CrashMode.SILENTLY, *(CrashMode.IN_COMMIT,) * 3)
 WORDS = ("a", "ab", "b")
@@ -182,6 +185,8 @@ class _BrokerDrawing:
         for fault in self._settings.faults:
             for _ in range(self._random.randint(0, 4)):
                 self._fault(fault, self._random.randrange(max(1, self._end_us)))
+        collector = self._plan.clients[0].name
+        self._add(0, BrokerVerb.SUBSCRIBE, collector, DEAD_LETTERS)
         return tuple(sorted(self._found, key=lambda operation: operation.time_us))
 
     def _add(
@@ -209,6 +214,7 @@ class _BrokerDrawing:
                 credit=random.choice((1, 3, 1000)),
                 group=f"g{i + 1}" if in_group else "",
                 full=random.choice(("", "", "", "block", "drop", "end")),
+                deliveries_max=3 if durable and i % 3 == 0 else 0,
             )
             has_past = durable and not in_group and random.random() < 0.3
             if has_past and "end" not in (
@@ -288,7 +294,11 @@ class _BrokerDrawing:
     def _message(self, durable: bool) -> MessageSpec:
         random = self._random
         text = f'{{"x": {random.randrange(9)}, "s": "{random.choice(WORDS)}"}}'
-        return MessageSpec(text, random.randbytes(random.choice((0, 5))), durable)
+        body = random.randbytes(random.choice((0, 5)))
+        headers = packed({"of": body}, 100) if body else NO_HEADERS
+        expires_us = 1 + 50_000 * body[1] if body and body[0] < 64 else 0
+        delay_us = 10_000 * body[1] if durable and body and 64 <= body[0] < 96 else 0
+        return MessageSpec(text, body, durable, headers, expires_us, delay_us)
 
     def _fault(self, fault: str, time_us: int) -> None:
         random = self._random

@@ -10,6 +10,7 @@
     bounds queue=2 backlog=10          of durable messages, likewise
 
     0.000 ann subscribe orders where x > 5
+    0.000 ann subscribe dead-letters durable where dead_letter IS NOT NULL
     0.000 bob subscribe mail durable group=g credit=3 full=end past_us=1000000 where s = 'a'
     0.000 cy subscribe post durable called=mail group=h where s = 'b'
     5.000 ann publish durable body=6869 {"x": 7}
@@ -40,6 +41,14 @@ from palio.protocol.broker.settings import ROUTINGS
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.policies.subscription_forwarding import FORWARDING
 from palio.protocol.wire.codes import NeighbourRole
+from palio.protocol.wire.message_headers import (
+    EXPIRES_US,
+    NO_HEADERS,
+    NOT_BEFORE_US,
+    SIZE_MAX,
+    headers_of,
+    packed,
+)
 from palio.sim.kernel.plans import (
     NetworkVerb,
     Operation,
@@ -77,6 +86,7 @@ class SubscriptionSpec(msgspec.Struct, frozen=True):
     group: str = ""
     credit: int = 1000
     full: str = ""
+    deliveries_max: int = 0
     called: str = ""
     """Durable: its name at the broker; empty: `name`."""
 
@@ -93,7 +103,12 @@ class SubscriptionSpec(msgspec.Struct, frozen=True):
         flags += [f"group={self.group}"] * bool(self.group)
         flags += [f"credit={self.credit}"] * (self.credit != 1000)
         flags += [f"full={self.full}"] * bool(self.full)
+        flags += [f"deliveries_max={self.deliveries_max}"] * bool(self.deliveries_max)
         return " ".join([self.name, *flags, "where", self.predicate])
+
+
+DEAD_LETTERS = SubscriptionSpec("dead-letters", "dead_letter IS NOT NULL", durable=True)
+"""Who makes it gets all dead letters of the network."""
 
 
 class MessageSpec(msgspec.Struct, frozen=True):
@@ -102,9 +117,29 @@ class MessageSpec(msgspec.Struct, frozen=True):
     attributes: str
     body: bytes = b""
     durable: bool = False
+    headers: bytes = NO_HEADERS
+    """As they are sent."""
+    expires_us: int = 0
+    """It expires so long after it is published; 0: never."""
+    delay_us: int = 0
+    """Durable: it is published so long after it is stored."""
+
+    def stamped(self, now_us: int) -> MessageSpec:
+        """As it is published now."""
+        named = dict(headers_of(self.headers))
+        if self.expires_us:
+            named[EXPIRES_US] = now_us + self.expires_us
+        if self.delay_us:
+            named[NOT_BEFORE_US] = now_us + self.delay_us
+        if not self.expires_us and not self.delay_us:
+            return self
+        return msgspec.structs.replace(self, headers=packed(named, SIZE_MAX))
 
     def __str__(self) -> str:
         flags = ["durable"] * self.durable + [f"body={self.body.hex()}"] * bool(self.body)
+        flags += [f"headers={self.headers.hex()}"] * (self.headers != NO_HEADERS)
+        flags += [f"expires={self.expires_us}"] * bool(self.expires_us)
+        flags += [f"delay={self.delay_us}"] * bool(self.delay_us)
         return " ".join([*flags, self.attributes])
 
 
@@ -313,13 +348,19 @@ def _message(text: str) -> MessageSpec:
     head, brace, rest = text.partition("{")
     attributes, flags = brace + rest, head.split()
     Message.from_json(attributes)
-    body = b""
+    body, headers, expires_us, delay_us = b"", NO_HEADERS, 0, 0
     for flag in flags:
         if flag.startswith("body="):
             body = bytes.fromhex(flag.removeprefix("body="))
+        elif flag.startswith("headers="):
+            headers = bytes.fromhex(flag.removeprefix("headers="))
+        elif flag.startswith("expires="):
+            expires_us = int(flag.removeprefix("expires="))
+        elif flag.startswith("delay="):
+            delay_us = int(flag.removeprefix("delay="))
         elif flag != "durable":
             raise PalioError(f"a message has no {flag!r}: publish durable body=6869 {{...}}")
-    return MessageSpec(attributes, body, "durable" in flags)
+    return MessageSpec(attributes, body, "durable" in flags, headers, expires_us, delay_us)
 
 
 def _name(text: str) -> str:

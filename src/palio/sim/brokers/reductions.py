@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
+from palio.protocol.wire.message_headers import NO_HEADERS
 from palio.sim.brokers.plans import (
     BOUNDS,
     BrokerLimits,
@@ -33,17 +34,17 @@ def with_default_limits(plan: BrokerPlan) -> Iterator[BrokerPlan]:
 
 
 def with_plain_messages(plan: BrokerPlan) -> Iterator[BrokerPlan]:
-    """No message has a body."""
-    operations = tuple(map(_without_body, plan.operations))
+    """No message has a body or headers."""
+    operations = tuple(map(_without_payload, plan.operations))
     if operations != plan.operations:
         yield replace(plan, operations=operations)
 
 
-def _without_body(operation: BrokerOperation) -> BrokerOperation:
+def _without_payload(operation: BrokerOperation) -> BrokerOperation:
     message = operation.argument
     if not isinstance(message, MessageSpec):
         return operation
-    return replace(operation, argument=replace(message, body=b""))
+    return replace(operation, argument=replace(message, body=b"", headers=NO_HEADERS, expires_us=0))
 
 
 def without_idle_clients(plan: BrokerPlan) -> Iterator[BrokerPlan]:

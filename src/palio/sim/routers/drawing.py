@@ -245,6 +245,14 @@ def family() -> tuple[Filter, ...]:
         for a in ranges[:8]
         for b in (*words[:3], *prefixes[:2], *ranges[8:10], Constraint("x", "<", 18))
     ]
+    computed = [
+        Constraint("=upper(s)", "=", "AB"), Constraint("=upper(s)", "prefix", "A"),
+        Constraint("=x < y", "=", True), Constraint("=x < y", "=", False),
+        Constraint("=abs(x - 9)", "<", 4), Constraint("=abs(x - 3)", "<=", 2),
+        Constraint("=s LIKE 'a_'", "=", True), Constraint("=coalesce(y, 7)", ">=", 5),
+    ]  # fmt: skip
+    pairs += [(a, b) for a in computed for b in (*ranges[:2], *words[:2])]
+    singles += computed
     # The same filter in another order: equal, but not the same value.
     turned = [(b, a) for a, b in pairs[::7]]
     return tuple(Filter(c) for c in [*((s,) for s in singles), *pairs, *turned])

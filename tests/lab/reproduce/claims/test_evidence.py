@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.seeds import sizes
 
 from palio.lab.reproduce.claims.claim import TooSmall
 from palio.lab.reproduce.claims.evidence import (
@@ -16,18 +17,19 @@ from palio.lab.reproduce.claims.evidence import (
 )
 
 
-def test_ranges_miss_as_often_as_they_say() -> None:
-    """Of 2,000 ranges about one in a hundred misses the next draw, and the mean."""
+@sizes(500, 4_000)
+def test_ranges_miss_as_often_as_they_say(size: int) -> None:
+    """Of many ranges about one in a hundred misses the next draw, and the mean."""
     rng = np.random.default_rng(3)
     missed = {"draw": 0, "mean": 0}
-    for _ in range(2_000):
+    for _ in range(size):
         *draws, more = rng.normal(0.35, 0.04, 11).tolist()
         low, high = predicted(draws)
         missed["draw"] += not low <= more <= high
         low, high = mean_range(draws)
         missed["mean"] += not low <= 0.35 <= high
     for count in missed.values():
-        assert 0.2 * ERROR * 2_000 < count < 2.5 * ERROR * 2_000
+        assert 0.2 * ERROR * size < count < 2.5 * ERROR * size
 
 
 def test_few_draws_are_no_evidence() -> None:

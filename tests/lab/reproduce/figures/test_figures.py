@@ -316,6 +316,7 @@ def test_tables_of_figure_9_differ_by_their_interfaces_alone() -> None:
         assert len(matches) == 1, "engines agree"
 
 
+@pytest.mark.xdist_group("study")  # its kernels are compiled once
 def test_the_study_says_which_to_choose() -> None:
     """Every way has its costs, and the table names the best by each of them."""
     module: Any = experiment("study")

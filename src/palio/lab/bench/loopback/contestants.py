@@ -5,8 +5,11 @@
     hop       the same over two brokers: the source at one, the sinks at the other
     durable   a broker, durable: stored, then delivered to durable subscriptions and acknowledged
     durable-postgres   the same with a store in PostgreSQL that has a synchronous standby
-    topic     a broker on equality of one attribute ┐
-    mosquitto the same as topics, where it is there ┘ side by side
+    http      as live, but published over HTTP: a message a request, on one connection
+    http-lines   the same with 500 messages a request
+    topic     a broker on equality of one attribute
+    mqtt      its MQTT listener with one topic a subscription ┐
+    mosquitto the same client, where Mosquitto is installed   ┘ side by side; mqtt-1, mosquitto-1: QoS 1
 
 Source and sinks are the same for all of them (load.py), and so are the messages.
 """
@@ -15,22 +18,22 @@ from __future__ import annotations
 
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from random import Random
 
-from palio.errors import MissingSoftware, PalioError
-from palio.lab.bench.loopback import mqtt, relay
+from palio.errors import PalioError
+from palio.lab.bench.loopback import http, mqtt, relay
 from palio.lab.bench.loopback.load import STAMP_BYTES, Load, Sink, cut_frames, stamp
 from palio.lab.bench.loopback.postgres import postgres_pair, why_no_postgres
 from palio.lab.bench.loopback.processes import (
     broker_process,
     connected,
     free_port,
+    mosquitto_process,
     mosquitto_program,
     process,
 )
@@ -65,8 +68,16 @@ class LoadSize:
 class LoopbackContestant:
     """A process with a load that is connected to it."""
 
-    def __init__(self, load: Load, size: LoadSize, make: Callable[[int, bool], bytes]) -> None:
+    def __init__(
+        self,
+        load: Load,
+        size: LoadSize,
+        make: Callable[[int, bool], bytes],
+        join: Callable[[list[bytes]], bytes] = b"".join,
+    ) -> None:
+        """`make` gives what is sent for a message, `join` for a piece of them."""
         self.load = load
+        self._join = join
         self.subscriptions = size.subscriptions
         self._messages = size.messages
         self._make = make
@@ -87,13 +98,13 @@ class LoopbackContestant:
         """Messages in pieces; numbers go on, as a publisher's must."""
         first, self._numbers = self._numbers + 1, self._numbers + count
         return [
-            b"".join(self._make(first + i, False) for i in range(at, at + PIECE))
+            self._join([self._make(first + i, False) for i in range(at, at + PIECE)])
             for at in range(0, count, PIECE)
         ]
 
     def _next(self, _: int) -> bytes:
         self._numbers += 1
-        return self._make(self._numbers, True)
+        return self._join([self._make(self._numbers, True)])
 
 
 @contextmanager
@@ -129,6 +140,28 @@ def _hop(size: LoadSize) -> Iterator[LoopbackContestant]:
         load = _connect(here, _by_symbol_and_price(size), stack, source=there)
         time.sleep(_HEAR_S)
         yield LoopbackContestant(load, size, _maker(size))
+
+
+@contextmanager
+def _http(
+    size: LoadSize, join: Callable[[list[bytes]], bytes] | None = None
+) -> Iterator[LoopbackContestant]:
+    """The same, published over HTTP on one connection, whose requests do not wait for answers."""
+    at = free_port()
+    with broker_process(http=at) as port, ExitStack() as stack:
+        load = _connect(port, _by_symbol_and_price(size), stack, source=at, speaks_http=True)
+        random = Random(1)
+
+        def make(number: int, timed: bool) -> bytes:
+            end = stamp() if timed else bytes(STAMP_BYTES)
+            return http.message(_attributes(random, size, number), size.body + end)
+
+        requests = join or (lambda messages: b"".join(map(http.one, messages)))
+        yield LoopbackContestant(load, size, make, requests)
+
+
+def _http_lines(size: LoadSize) -> AbstractContextManager[LoopbackContestant]:
+    return _http(size, http.many)
 
 
 @contextmanager
@@ -175,6 +208,7 @@ def _connect(
     *,
     durable: bool = False,
     source: int | None = None,
+    speaks_http: bool = False,
 ) -> Load:
     """Sinks with these subscriptions at a broker, and a source there or at the port `source`."""
     sinks = []
@@ -190,6 +224,8 @@ def _connect(
         _expect(connection, len(of_sink))
         sinks.append(Sink(connection, cut_frames))
     connection = stack.enter_context(connected(source or port))
+    if speaks_http:
+        return Load(connection, sinks, http.skip_answers)
     connection.sendall(control_frame(Hello(VERSION, "client", "source")))
     return Load(connection, sinks, cut_frames)
 
@@ -220,66 +256,59 @@ def _position(frame: bytes) -> int:
     return delivered.header.position
 
 
-@contextmanager
-def _mosquitto(size: LoadSize) -> Iterator[LoopbackContestant]:
-    program = mosquitto_program()
-    if program is None:
-        raise MissingSoftware("mosquitto is not installed")
-    port = free_port()
-    settings = f"listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n"
-    with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
-        config = Path(directory, "mosquitto.conf")
-        config.write_text(settings)
-        stack.enter_context(process([program, "-c", str(config)]))
-        sinks = []
-        for i in range(SINKS):
-            connection = stack.enter_context(connected(port))
-            topics = [f"s{k}" for k in range(i, size.subscriptions, SINKS)]
-            connection.sendall(mqtt.connect(f"sink {i}") + mqtt.subscribe(topics))
-            _drain(connection, 2)
-            sinks.append(Sink(connection, mqtt.cut_packets))
-        source = stack.enter_context(connected(port))
-        source.sendall(mqtt.connect("source"))
-        random = Random(1)
-
-        def make(_: int, timed: bool) -> bytes:
-            end = stamp() if timed else bytes(STAMP_BYTES)
-            return mqtt.publish(f"s{random.randrange(size.subscriptions)}", size.body + end)
-
-        yield LoopbackContestant(Load(source, sinks, mqtt.cut_packets), size, make)
-
-
-def _drain(connection: socket.socket, packets: int) -> None:
-    data = b""
-    while len(mqtt.cut_packets(data)[0]) < packets:
-        data += connection.recv(1 << 16)
-
-
 def _maker(size: LoadSize, *, durable: bool = False) -> Callable[[int, bool], bytes]:
     random = Random(1)
 
     def make(number: int, timed: bool) -> bytes:
-        symbol, price = random.randrange(size.subscriptions), random.randrange(1000)
-        attributes = b'{"symbol":"s%d","price":%d,"volume":%d}' % (symbol, price, number)
+        attributes = _attributes(random, size, number)
         body = size.body + (stamp() if timed else bytes(STAMP_BYTES))
         return message_frame(PublishHeader(number, 0, durable), attributes, body)
 
     return make
 
 
+def _attributes(random: Random, size: LoadSize, number: int) -> bytes:
+    symbol, price = random.randrange(size.subscriptions), random.randrange(1000)
+    return b'{"symbol":"s%d","price":%d,"volume":%d}' % (symbol, price, number)
+
+
+@contextmanager
+def _mqtt(qos: int, size: LoadSize) -> Iterator[LoopbackContestant]:
+    port = free_port()
+    with broker_process(mqtt=port), ExitStack() as stack:
+        yield _topics(port, size, qos, stack)
+
+
+@contextmanager
+def _mosquitto(qos: int, size: LoadSize) -> Iterator[LoopbackContestant]:
+    with mosquitto_process() as port, ExitStack() as stack:
+        yield _topics(port, size, qos, stack)
+
+
+def _topics(port: int, size: LoadSize, qos: int, stack: ExitStack) -> LoopbackContestant:
+    """Sinks with topics at a broker of MQTT, and a source."""
+    load, make = mqtt.topics(port, size.subscriptions, SINKS, size.body, qos, stack)
+    return LoopbackContestant(load, size, make)
+
+
 CONTESTANTS: dict[str, Callable[[LoadSize], AbstractContextManager[LoopbackContestant]]] = {
     "relay": _relay,
     "live": _live,
+    "http": _http,
+    "http-lines": _http_lines,
     "hop": _hop,
     "durable": _durable,
     "durable-postgres": _durable_postgres,
     "topic": _topic,
-    "mosquitto": _mosquitto,
+    "mqtt": partial(_mqtt, 0),
+    "mosquitto": partial(_mosquitto, 0),
+    "mqtt-1": partial(_mqtt, 1),
+    "mosquitto-1": partial(_mosquitto, 1),
 }
 
 
 def why_missing(contestant: str) -> str | None:
     """Why a contestant cannot take part here; None: it can."""
-    if contestant == "mosquitto" and mosquitto_program() is None:
+    if contestant.startswith("mosquitto") and mosquitto_program() is None:
         return "it is not installed"
     return why_no_postgres() if contestant == "durable-postgres" else None

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from palio.errors import PalioError
+from palio.errors import MissingSoftware, PalioError
 from palio.lab.bench.loopback.load import WINDOW
 
 _START_S = 60.0
@@ -25,9 +25,14 @@ def mosquitto_program() -> str | None:
 
 @contextmanager
 def broker_process(
-    port: int | None = None, neighbour: int | None = None, storage: str | None = None
+    port: int | None = None,
+    neighbour: int | None = None,
+    storage: str | None = None,
+    http: int | None = None,
+    mqtt: int | None = None,
 ) -> Iterator[int]:
-    """A broker, named by its port; with a neighbour at another one, with a database as its store."""
+    """A broker, named by its port; with a neighbour at another one, with a database as its store, with
+    listeners for HTTP and MQTT at these ports."""
     port = port or free_port()
     settings = (
         f'[broker]\nname = "at-{port}"\nlisten = "127.0.0.1:{port}"\ndata = "data"\n'
@@ -35,6 +40,10 @@ def broker_process(
         '[times]\nkeepalive = "10 min"\n'  # the load says no Ping
         f"[limits]\nwaiting = {2 * WINDOW}\n"
     )
+    if http is not None:
+        settings += f'[http]\nlisten = "127.0.0.1:{http}"\nreceive = "10 min"\nidle = "10 min"\n'
+    if mqtt is not None:
+        settings += f'[mqtt]\nlisten = "127.0.0.1:{mqtt}"\nreceive_maximum = 65535\n'
     if storage is not None:
         settings += f'[storage]\nurl = "{storage}"\n'
     if neighbour is not None:
@@ -44,6 +53,22 @@ def broker_process(
         config.write_text(settings)
         command = [sys.executable, "-m", "palio.cli", "broker", "--config", str(config)]
         with process(command):
+            yield port
+
+
+@contextmanager
+def mosquitto_process() -> Iterator[int]:
+    """Mosquitto, without bounds that would drop messages."""
+    program, port = mosquitto_program(), free_port()
+    if program is None:
+        raise MissingSoftware("mosquitto is not installed")
+    with tempfile.TemporaryDirectory() as directory:
+        config = Path(directory, "mosquitto.conf")
+        config.write_text(
+            f"listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n"
+            "max_inflight_messages 0\n"
+        )
+        with process([program, "-c", str(config)]):
             yield port
 
 

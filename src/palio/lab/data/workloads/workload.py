@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 
 from palio.errors import InvalidPredicate
 from palio.model import rows
+from palio.model.arrays import Content
 from palio.model.message import Message
 from palio.model.operands import Operand
 from palio.model.predicate import Constraint, Filter, Op, Predicate
@@ -203,7 +204,7 @@ def _json_member(value: Value) -> Value:
 # ---- messages
 
 
-def message_dicts(workload: Workload, limit: int | None = None) -> list[dict[str, Value]]:
+def message_dicts(workload: Workload, limit: int | None = None) -> list[dict[str, Content]]:
     """The first `limit` messages, or all, as dicts of typed Python values."""
     table = workload.messages.slice(0, limit)
     if not workload.is_sparse:

@@ -62,7 +62,11 @@ def _kept(columns: ConstraintColumns, at: Ints, positions: Ints) -> ConstraintCo
     """The filters whose interfaces stay; owners become places among those."""
     place = np.searchsorted(positions, at)
     stays = np.append(positions, -1)[place] == at
-    filters = stays[columns.owner]
+    return filters_of(columns, stays[columns.owner], place)
+
+
+def filters_of(columns: ConstraintColumns, filters: Ints, place: Ints) -> ConstraintColumns:
+    """Some filters, with what they use of names, strings and sets; `place` renumbers the owners."""
     rows = filters[columns.filter]
     number = np.cumsum(filters) - 1
     op, domain, key = columns.op[rows], columns.domain[rows], columns.key[rows].copy()

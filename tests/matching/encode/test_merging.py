@@ -12,8 +12,8 @@ from palio import ForwardingTable, Message, Predicate
 from palio.lab.data import workloads
 from palio.matching.encode.columns import ConstraintColumns, from_predicates
 from palio.matching.encode.decoding import column_predicates
+from palio.matching.encode.merging import merged_strings
 from palio.matching.pivot.engine import PivotEngine
-from palio.matching.versions.merging import merged_strings
 from tests.strategies import VALUES, constraints_on, filters_of, predicates_of
 
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -1,0 +1,1 @@
+"""Rules that others wrote, read as predicates: one module a dialect."""

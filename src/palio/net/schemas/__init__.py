@@ -1,0 +1,1 @@
+"""JSON Schemas for messages: reading, checking, and saying what is wrong."""

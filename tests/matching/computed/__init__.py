@@ -1,0 +1,1 @@
+"""Expressions for many messages at once."""

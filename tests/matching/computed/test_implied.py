@@ -1,0 +1,51 @@
+"""What a residual implies holds wherever the residual does."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from palio.matching.computed.implied import implied
+from palio.model.language import parse
+from palio.model.predicate import Constraint, Filter
+from tests.seeds import sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("name LIKE 'ab%c'", "name LIKE 'ab%'"),
+        ("name LIKE '%b_c'", "name LIKE '%c'"),
+        ("name LIKE '%b_c%'", "name LIKE '%b%'"),
+        ("name RLIKE '^ab+c'", "name LIKE 'a%'"),
+        ("name RLIKE '^ab|c'", "name IS NOT NULL"),
+        ("NOT (name LIKE 'ab%c')", "name IS NOT NULL"),
+        ("x + y > 3", "x IS NOT NULL AND y IS NOT NULL"),
+        ("coalesce(x, 0) > 3", "TRUE"),
+        ("x / y IS NULL", "TRUE"),
+    ],
+)
+def test_constraints(text: str, expected: str) -> None:
+    (residual,) = parse(text).filters[0]
+    assert str(Filter(tuple(implied(residual)))) == expected
+
+
+@sizes(60, 1_000)
+def test_distances_are_bounds_with_a_margin(size: int) -> None:
+    chance = random.Random(3)
+    for _ in range(size):
+        center, radius = round(chance.uniform(-90, 90), 3), round(chance.uniform(0, 2), 3)
+        text = chance.choice(
+            [f"abs(lat - {center})", f"abs(lat + {-center})", f"abs({center} - lat)"]
+        )
+        (residual,) = parse(f"{text} <= {radius}").filters[0]
+        bounds = [one for one in implied(residual) if one.op != "any"]
+        assert len(bounds) == 2
+        for value in (center - radius, center + radius, center):
+            if Filter((residual,)).matches({"lat": value}):
+                assert all(Filter((bound,)).matches({"lat": value}) for bound in bounds)
+
+
+def test_what_is_absent_implies_nothing() -> None:
+    assert implied(Constraint("=x + y", "absent")) == []

@@ -1,0 +1,184 @@
+"""MQTT over WebSocket: clients that others wrote, origins, frames that are cut anywhere, and what is no packet."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from palio.net import security
+from palio.net.broker.server import Server, serving
+from palio.net.endpoint import Endpoint
+from palio.protocol.mqtt.packets.encoding import encode
+from palio.protocol.mqtt.packets.reader import PacketReader
+from palio.protocol.mqtt.packets.values import (
+    Connack,
+    ConnectPacket,
+    Packet,
+    PingRequest,
+    PingResponse,
+    PublishPacket,
+    SubscribePacket,
+    SubscriptionOptions,
+    Version,
+)
+from tests.net.listeners.test_mqtt_clients import installed, wait
+from tests.net.peers import configured, run
+from tests.net.running import until
+from tests.net.test_security import Office, tls_text
+
+pytestmark = pytest.mark.usefixtures("loop")
+MQTT = '[mqtt]\nlisten = "127.0.0.1:0"\nwebsocket = "127.0.0.1:0"\n'
+CONNECT = encode(ConnectPacket(Version.V5, "c", True, 60), Version.V5)
+
+
+def at(server: Server) -> Endpoint:
+    endpoint = server.mqtt_websocket_endpoint
+    assert endpoint is not None
+    return endpoint
+
+
+def url(server: Server) -> str:
+    return f"ws://{at(server)}/mqtt"
+
+
+async def packets(socket: ClientConnection, count: int) -> list[Packet]:
+    reader, found = PacketReader(1 << 20), []
+    while len(found) < count:
+        data = await socket.recv()
+        assert isinstance(data, bytes)
+        found += list(reader.feed(data))
+    return found
+
+
+def test_packets_may_lie_in_frames_as_they_like(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with serving(configured(tmp_path, MQTT)) as server:
+            async with connect(url(server), subprotocols=["mqtt"]) as socket:
+                for byte in CONNECT:
+                    await socket.send(bytes([byte]))
+                assert isinstance((await packets(socket, 1))[0], Connack)
+                await socket.send(
+                    [b"\xc0", b"\x00\xc0", b"\x00"]
+                )  # one message, in three fragments
+                assert await packets(socket, 2) == [PingResponse()] * 2
+                subscribe = SubscribePacket(1, (("t", SubscriptionOptions(0)),))
+                many = [PublishPacket("t", b"x" * 1000)] * 2000
+                await socket.send(b"".join([encode(one, Version.V5) for one in (subscribe, *many)]))
+                assert (await packets(socket, 2001))[1:] == many
+            await until(lambda: server.host.connection_count == 0)
+
+    run(scene())
+
+
+def test_who_is_not_let_in(tmp_path: Path) -> None:
+    async def scene() -> None:
+        text = MQTT + 'websocket_origins = ["https://app.example.org"]\n'
+        async with serving(configured(tmp_path, text)) as server:
+            with pytest.raises(InvalidStatus, match="400"):
+                await connect(url(server))
+            with pytest.raises(InvalidStatus, match="400"):
+                await connect(url(server), subprotocols=["wamp"])  # type: ignore[list-item]
+            with pytest.raises(InvalidStatus, match="403"):
+                await connect(url(server), subprotocols=["mqtt"], origin="https://evil.example.org")  # type: ignore[list-item, arg-type]
+            async with connect(
+                url(server), subprotocols=["mqtt"], origin="https://app.example.org"  # type: ignore[list-item, arg-type]
+            ) as socket:  # fmt: skip
+                await socket.send(CONNECT)
+                await packets(socket, 1)
+                await socket.send("a text")
+                with pytest.raises(ConnectionClosed, match="1003"):
+                    await socket.recv()
+            await until(lambda: server.host.connection_count == 0)
+
+    run(scene())
+
+
+def test_tls(tmp_path: Path) -> None:
+    async def scene() -> None:
+        office = Office(tmp_path)
+        text = tls_text(office, *office.issue("milan", "localhost"))
+        text += '[access]\nanonymous = true\nsubscribe = "TRUE"\npublish = "TRUE"\n' + MQTT
+        async with serving(configured(tmp_path, text)) as server:
+            tls = security.connecting(office.authority)
+            where = f"wss://localhost:{at(server).port}/mqtt"
+            async with connect(where, subprotocols=["mqtt"], ssl=tls) as socket:  # type: ignore[list-item]
+                await socket.send(CONNECT + encode(PingRequest(), Version.V5))
+                assert isinstance((await packets(socket, 2))[1], PingResponse)
+
+    run(scene())
+
+
+def test_paho(tmp_path: Path) -> None:
+    mqtt = installed("paho.mqtt.client")
+    got: list[bytes] = []
+
+    def client(endpoint: Endpoint) -> None:
+        made = mqtt.Client(
+            mqtt.CallbackAPIVersion.VERSION2, "p", transport="websockets", protocol=mqtt.MQTTv5
+        )
+        subscribed: list[object] = []
+        made.on_message = lambda _, __, message: got.append(message.payload)
+        made.on_subscribe = lambda *_: subscribed.append(1)
+        made.connect(endpoint.host, endpoint.port)
+        made.loop_start()
+        made.subscribe("a/#", 2)
+        wait(lambda: subscribed)
+        for qos in range(3):
+            made.publish("a/b", b"%d" % qos, qos)
+        wait(lambda: len(got) == 3)
+        made.disconnect()
+        made.loop_stop()
+
+    async def scene() -> None:
+        async with serving(configured(tmp_path, MQTT)) as server:
+            await asyncio.to_thread(client, at(server))
+
+    run(scene())
+    assert got == [b"0", b"1", b"2"]
+
+
+SCRIPT = """
+const mqtt = require("mqtt")
+const client = mqtt.connect(process.argv[2], { protocolVersion: 5, clientId: "js" })
+const got = []
+client.on("message", (topic, payload, packet) => {
+  got.push([topic, payload.toString(), packet.qos])
+  if (got.length == 3) { console.log(JSON.stringify(got)); client.end() }
+})
+client.on("connect", () => client.subscribe("a/+", { qos: 2, properties: { userProperties: { $where: "temp > 25" } } }, () => {
+  const properties = { contentType: "application/json" }
+  for (const qos of [0, 1, 2])
+    for (const temp of [20, 30]) client.publish("a/b", JSON.stringify({ temp }), { qos, properties })
+}))
+"""
+
+
+@pytest.mark.parametrize("transport", ["ws", "mqtt"])
+def test_mqtt_js(tmp_path: Path, transport: str) -> None:
+    """PALIO_MQTT_JS: a folder in which `npm install mqtt` was run."""
+    node, folder = shutil.which("node"), os.environ.get("PALIO_MQTT_JS", "")
+    if node is None or not Path(folder, "node_modules/mqtt").exists():
+        pytest.skip(
+            "MQTT.js is not there: `npm install mqtt` in a folder, and PALIO_MQTT_JS=FOLDER"
+        )
+    (tmp_path / "client.js").write_text(SCRIPT)
+
+    async def scene() -> bytes:
+        async with serving(configured(tmp_path, MQTT)) as server:
+            where = url(server) if transport == "ws" else f"mqtt://{server.mqtt_endpoint}"
+            process = await asyncio.create_subprocess_exec(
+                node, str(tmp_path / "client.js"), where, stdout=asyncio.subprocess.PIPE,
+                env={**os.environ, "NODE_PATH": f"{folder}/node_modules"},
+            )  # fmt: skip
+            output, _ = await process.communicate()
+            return output
+
+    hot = '{"temp":30}'
+    assert json.loads(run(scene())) == [["a/b", hot, 0], ["a/b", hot, 1], ["a/b", hot, 2]]
