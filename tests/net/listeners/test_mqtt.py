@@ -104,6 +104,25 @@ def test_messages_pass_between_mqtt_and_native_clients(tmp_path: Path) -> None:
     run(scene())
 
 
+def test_no_socket_of_a_client_that_has_left_is_waited_for(tmp_path: Path) -> None:
+    """A broker that stops waits for sockets that are closing, here for hours."""
+
+    async def scene() -> None:
+        text = MQTT + '[times]\nstop = "1 h"\n'
+        async with serving(configured(tmp_path, text)) as server:
+            for client_id in ("polite", "rude", "there"):
+                peer = await MqttPeer.at(server, client_id)
+                await peer.next(Connack)
+                if client_id == "polite":
+                    peer.send(DisconnectPacket())
+                    assert await peer.reader.read() == b""
+                if client_id != "there":
+                    peer.writer.close()
+            await until(lambda: server.host.connection_count == 1)
+
+    run(scene())
+
+
 def test_a_certificate_says_who_the_client_is(tmp_path: Path) -> None:
     async def scene() -> None:
         office = Office(tmp_path)

@@ -120,13 +120,12 @@ class ServedMqtt(asyncio.Protocol):
         """The socket is gone; what came before that counts."""
         if self._transport is not None or self._unsecured is not None or not self.peer:
             return  # it is open; without a peer there was none
-        if (self._mqtt.has_more and self._link) or self._mqtt.state in (AWAY, ENDED):
-            return
-        self._mqtt.lost(self._now_us())
-        if self._mqtt.state is ENDED and not self._link:
+        if not self._link:  # the core knows the link no more
+            self._mqtt.lost(self._now_us())
             self._detach()
-            return
-        self._flush()
+        elif not self._mqtt.has_more and self._mqtt.state not in (AWAY, ENDED):
+            self._mqtt.lost(self._now_us())
+            self._flush()
 
     # ---- called by the host
 
