@@ -36,11 +36,26 @@ def publish(url: str, *numbers: int) -> None:
         client.publish_many({"x": x} for x in numbers)
 
 
+def test_a_busy_broker_is_not_the_end(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its disk is slow once: it stores nothing for longer than `quiet`."""
+    publish(url, *range(100))
+    given = {"url": url, "predicate": "x < 100", "quiet": "0.3"}
+    replay = Replay(read_options(given, BATCH_READ, "a batch that is read"), SCHEMA)
+    (span,) = replay.partitions()
+    stored_after = [1.0, 0.0]
+    answer_s = replay._answer_s
+    monkeypatch.setattr(
+        replay, "_answer_s", lambda *given: max(stored_after.pop(0), answer_s(*given))
+    )
+    assert sum(len(batch) for batch in replay.read(span)) == 100
+    assert not stored_after, "it was asked again"
+
+
 def test_a_replay_ends_and_leaves_nothing_behind(tmp_path: Path) -> None:
     with brokers(tmp_path, "milan", "rome") as (milan, rome):
         for i, place in enumerate((milan, rome)):
             publish(place, *range(i, 5000, 2))
-        given = {"url": milan, "predicate": "x < 4900", "quiet": "1"}
+        given = {"url": milan, "predicate": "x < 4900", "quiet": "2"}
         replay = Replay(read_options(given, BATCH_READ, "a batch that is read"), SCHEMA)
         (span,) = replay.partitions()
         publish(milan, 1)  # after the query was planned

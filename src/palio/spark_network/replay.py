@@ -4,7 +4,8 @@
         stored at its first broker then or later         published then or earlier
 
 No broker knows what all others still have to send. So a replay ends when no message of that time
-has come for `quiet` seconds. Each attempt of the task makes its own subscription, and forgets it.
+has come for `quiet` seconds, and then the broker stores something at once: a disk or a processor that
+is busy for long is not the end. Each attempt of the task makes its own subscription, and forgets it.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Replay(DataSourceReader):
             self._subscribe(client, partition).close(forget=True)  # of an attempt that failed
             subscription = self._subscribe(client, partition)
             try:
-                for messages in self._pieces(subscription, partition.ending_us):
+                for messages in self._pieces(client, subscription, partition):
                     yield self._columns.batch(messages)
             finally:
                 with suppress(PalioError):
@@ -84,27 +85,39 @@ class Replay(DataSourceReader):
         )
 
     def _pieces(
-        self, subscription: blocking.Subscription, ending_us: int
+        self, client: blocking.Client, subscription: blocking.Subscription, span: ReplayPartition
     ) -> Iterator[list[StreamedMessage]]:
         messages: list[StreamedMessage] = []
         positions: list[int] = []
-        until = time.monotonic() + self._options.quiet
-        while (left := until - time.monotonic()) > 0:
+        quiet_s, is_broker_idle = self._options.quiet, False
+        until = time.monotonic() + quiet_s
+        while (left := until - time.monotonic()) > 0 or not is_broker_idle:
+            if left <= 0:
+                is_broker_idle = self._answer_s(client, span) < quiet_s / 10
+                # If it is: what it sent before its answer is here in a moment.
+                until = time.monotonic() + quiet_s / (10 if is_broker_idle else 1)
+                continue
             try:
                 note = subscription.next(timeout=left)
             except TimeoutError:
-                break
+                continue
             if not note.position:
                 continue  # a best-effort message of now
             positions.append(note.position)
-            if microseconds(note.time) <= ending_us:
+            if microseconds(note.time) <= span.ending_us:
                 messages.append(StreamedMessage.of(note))
-                until = time.monotonic() + self._options.quiet
+                until, is_broker_idle = time.monotonic() + quiet_s, False
             if len(positions) >= BATCH_ROWS:
                 subscription.acknowledge(positions)
                 yield messages
                 messages, positions = [], []
         yield messages
+
+    def _answer_s(self, client: blocking.Client, span: ReplayPartition) -> float:
+        """How long the broker takes to store something."""
+        began = time.monotonic()
+        client.subscribe("FALSE", durable=f"{span.name}-asks").close(forget=True)
+        return time.monotonic() - began
 
 
 class PushingReplay(Replay):
