@@ -2,7 +2,9 @@
 
 A filter costs a message something when the key that it is filed under is hit:
 
-    candidates    filters of several constraints under the keys that a message hits
+    under_keys    filters of several constraints under the keys that a message hits
+    candidates    those of them that are verified: all, but those in groups of hot keys only where their
+                  second constraint holds
     taken         filters of one constraint there: they match without a look
     checks        constraints judged until the candidates are decided
 
@@ -78,6 +80,7 @@ class Stats:
     bytes: int
     bytes_by_part: Mapping[str, int]
     sampled: int  # messages that were counted; 0: what follows is guessed
+    under_keys: float
     candidates: float
     taken: float
     checks: float
@@ -144,7 +147,9 @@ def _cost(stats: Stats) -> Iterable[str]:
     how = f"counted on {stats.sampled:,} messages" if stats.sampled else "guessed"
     yield f"a message ({how}):"
     yield f"  {_figure(stats.taken)} filters of one constraint taken"
-    yield f"  {_figure(stats.candidates)} candidates verified, by {_figure(stats.checks)} checks"
+    line = f"  {_figure(stats.candidates)} candidates verified, by {_figure(stats.checks)} checks"
+    grouped = stats.under_keys - stats.candidates
+    yield f"{line}; {_figure(grouped)} more are passed over in groups" if grouped else line
     if stats.matches is not None:
         yield f"  {_figure(stats.matches)} interfaces matched"
 

@@ -41,7 +41,16 @@ OPS = [Op.EQ, *sorted(ORDER_OPS)]
 def _small_hot_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
         patch.setattr(hot_keys, "HOT_KEY_MIN", 2)
+        patch.setattr(hot_keys, "_GROUP_MIN", 1)
         yield
+
+
+@pytest.fixture(params=["words", "no words"])
+def has_words(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Few interfaces have words; here seven are many."""
+    if request.param == "no words":
+        monkeypatch.setattr(masks, "INTERFACES_MAX", 0)
+    return bool(request.param == "words")
 
 
 def assert_agrees(columns: Any, messages: list[Message], **options: Any) -> PivotEngine:
@@ -58,7 +67,7 @@ def assert_agrees(columns: Any, messages: list[Message], **options: Any) -> Pivo
 
 @pytest.mark.parametrize("pool", POOLS)
 @pytest.mark.parametrize("longer", [False, True])
-def test_every_operand_against_every_value(pool: str, longer: bool) -> None:
+def test_every_operand_against_every_value(pool: str, longer: bool, has_words: bool) -> None:
     """Filters `k = 1 AND v op operand`, some with a third constraint, of seven interfaces."""
     operands = POOLS[pool]
     further = (Constraint("w", Op.GT, 0),) if longer else ()
@@ -78,6 +87,7 @@ def test_every_operand_against_every_value(pool: str, longer: bool) -> None:
     rarely = [Message({"k": n, "w": 1, "v": x}) for x in operands for n in range(30)]
     engine = assert_agrees(columns, messages, sample=rarely)
     assert len(engine.hot_keys.head) >= (1 if pool == "bools" else len(OPS))
+    assert bool(len(engine.hot_keys.words)) == has_words
 
 
 PIVOTS = st.one_of(
@@ -121,8 +131,47 @@ def test_any_hot_key(entries: list[tuple[int, Filter]], found: list[dict[str, An
     assert_agrees(columns, [Message(m) for m in found])
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), FILTERS), min_size=6, max_size=40),
+    st.lists(MESSAGES, min_size=1, max_size=8),
+    st.integers(1, 3),
+    st.booleans(),
+)
+def test_any_hot_key_of_many_interfaces(
+    entries: list[tuple[int, Filter]], found: list[dict[str, Any]], group_min: int, is_once: bool
+) -> None:
+    """An interface a filter, or several filters of one."""
+    named = ((f"i{i if is_once else n}", Predicate((f,))) for i, (n, f) in enumerate(entries))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(masks, "INTERFACES_MAX", 0)
+        patch.setattr(hot_keys, "_GROUP_MIN", group_min)
+        assert_agrees(from_predicates(named), [Message(m) for m in found])
+
+
+def test_a_row_that_hits_many_groups() -> None:
+    """More groups than a key may have: it is walked."""
+    names = [f"n{n}" for n in range(1, 1200)]
+    filters = [
+        Filter((Constraint("k", Op.EQ, 1), Constraint(name, Op.GT, n % 5)))
+        for name in names
+        for n in range(5)
+    ]
+    columns = from_predicates((f"i{n}", Predicate((f,))) for n, f in enumerate(filters))
+    always = dict.fromkeys(names, 3)
+    sample = [Message({**always, "k": n}) for n in range(30)]
+    for count in (len(names), 900):
+        kept = {f"i{n}" for n in range(5 * count)}
+        some = from_predicates(
+            (f"i{n}", Predicate((f,))) for n, f in enumerate(filters) if f"i{n}" in kept
+        )
+        engine = assert_agrees(some, sample[:3], sample=sample)
+        assert len(engine.hot_keys.head) == (count if count <= 1000 else 0)
+    assert columns.filters == len(filters)
+
+
 @pytest.mark.parametrize("interfaces", [3, 64, 70, 600])
-@pytest.mark.parametrize("workload", ["flights", "sigcomm03"])
+@pytest.mark.parametrize("workload", ["flights", "sigcomm03", "rules"])
 def test_groups_and_walks_agree(
     workload: str, interfaces: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,14 +179,20 @@ def test_groups_and_walks_agree(
     columns = from_constraint_rows(load.constraints)
     messages = [Message(m) for m in workloads.message_dicts(load)]
     engine = PivotEngine.compile(columns)
-    assert len(engine.hot_keys.head) or workload != "flights"  # few keys are hot in the other
+    assert len(engine.hot_keys.head) or workload == "sigcomm03"  # few keys are hot in that
     offsets, found = engine.match(messages)
     monkeypatch.setattr(masks, "INTERFACES_MAX", 0)
+    without_words = PivotEngine.compile(columns)
+    assert len(without_words.hot_keys.head) or workload == "sigcomm03"
+    monkeypatch.setattr(hot_keys, "HOT_KEY_MIN", 1 << 30)
     plain = PivotEngine.compile(columns)
     assert not len(plain.hot_keys.key)
-    other_offsets, other = plain.match(messages)
-    assert np.array_equal(offsets, other_offsets)
-    assert np.array_equal(found, other)
+    for other in (without_words, plain):
+        other_offsets, other_found = other.match(messages)
+        assert np.array_equal(offsets, other_offsets)
+        assert np.array_equal(found, other_found)
+    for message, low, high in list(zip(messages, offsets[:-1], offsets[1:], strict=True))[:40]:
+        assert np.array_equal(without_words.match_one(message), found[low:high])
 
 
 def test_a_file_and_what_it_is_updated_to(tmp_path: Path) -> None:
@@ -198,3 +253,12 @@ def test_stats_tell_them() -> None:
     assert 0 < stats.hot_keys <= stats.grouped <= stats.filters
     assert f"hot keys: {stats.hot_keys:,}, with {stats.grouped:,} filters" in str(stats)
     assert ForwardingTable.compile({"a": "x = 1 AND y = 2"}).stats().hot_keys == 0
+
+
+def test_stats_count_candidates_of_groups() -> None:
+    """2,000 filters lie under `k = 1`; of 20 values of `v` a message has one."""
+    rows = {f"i{n}": f"k = 1 AND v = {n % 20} AND z > {n}" for n in range(2000)}
+    sample = [{"k": n % 100, "v": n % 20, "z": 5000} for n in range(1000)]
+    stats = ForwardingTable.compile(rows, sample=sample).stats([{"k": 1, "v": 3, "z": 5000}])
+    assert (stats.under_keys, stats.candidates, stats.matches) == (2000, 100, 100)
+    assert "1,900 more are passed over in groups" in str(stats)

@@ -18,7 +18,7 @@
     once, and the entries entries_at[a]..entries_at[b] are verified. Everything about a candidate
     lies together, since the first touch of a cache line is what costs.
 
-`Masks` and `HotKeys` are derived from `Pivots` when the interfaces are few. `CoveredRows` is what
+`HotKeys` are derived from `Pivots`, and `Masks` when the interfaces are few. `CoveredRows` is what
 the masks decided of some rows, and `PivotScratch` is what one call writes while it works on a row:
 
     slot      0  3  0  1           name -> attribute + 1 of the row; 0: the row lacks the name
@@ -80,12 +80,12 @@ class Masks(NamedTuple):
 
 
 class HotKeys(NamedTuple):
-    """Hot keys: those of `Pivots` with many candidates, when the interfaces are few.
+    """Hot keys: those of `Pivots` with many candidates.
 
     Under such a key the candidates lie by their second constraint. Those that have one name, operator
-    and domain are a group, with sorted keys and words as in `Masks`: one search finds all that a
-    value satisfies. For filters of two constraints the words are the answer; for longer ones they
-    tell whose candidates are there.
+    and domain are a group, with sorted keys: one search finds all that a value satisfies. When the
+    interfaces are few there are words as in `Masks`: for filters of two constraints they are the
+    answer; for longer ones they tell whose candidates are there.
 
         entries   [carrier = 3 | carrier = 3 | carrier = 7]  [carrier = 7 | delay > 5 | delay > 9] [...]
         groups     two constraints: carrier =                 longer: carrier =, delay >         others

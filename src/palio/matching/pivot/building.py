@@ -135,10 +135,10 @@ def _assemble(
     inline = _inline(columns, rest, rest_size)
     owners = columns.owner[np.concatenate([single_filters, other_filters])]
     is_once = bool(np.bincount(owners).max(initial=0) <= 1)
-    if are_few(len(columns.interfaces), is_once):
-        next_inline = inline[(np.cumsum(rest_size) - rest_size)[other_filters]]
-        own_key, owner = np.cumsum(new_key)[~is_single], columns.owner[other_filters]
-        other_filters = other_filters[order_within(own_key, owner, next_inline)]
+    next_inline = inline[(np.cumsum(rest_size) - rest_size)[other_filters]]
+    own_key, owner = np.cumsum(new_key)[~is_single], columns.owner[other_filters]
+    has_words = are_few(len(columns.interfaces), is_once)
+    other_filters = other_filters[order_within(own_key, owner, next_inline, has_words)]
     names = name[directories]
     known = np.flatnonzero(names >= 0)
     missing = np.flatnonzero(kind[directories] == codes.ABSENT)

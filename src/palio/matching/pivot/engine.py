@@ -57,9 +57,7 @@ class PivotEngine:
         self.use = ExpressionUse()  # of later versions, which may have expressions
         self._masks = build_masks(table.pivots, table.interfaces)
         self.walked = without_singles(table.pivots) if self._masks else table.pivots
-        self.hot_keys = (
-            build_hot_keys(self.walked, table.interfaces) if self._masks else no_hot_keys()
-        )
+        self.hot_keys = build_hot_keys(self.walked, table.interfaces, bool(self._masks))
         self._positions = {name: i for i, name in enumerate(table.names)}
         self._local = threading.local()
 
@@ -154,7 +152,8 @@ class PivotEngine:
 
     @cached_property
     def _single(self) -> SingleMessages:
-        return SingleMessages(self.table, self._name_index)
+        hot_keys = no_hot_keys() if self._masks else self.hot_keys
+        return SingleMessages(self.table, hot_keys, self._name_index)
 
     def _scratch(self) -> PivotScratch:
         """Scratch buffers: those that kernels leave as they found them are kept by the thread."""

@@ -41,7 +41,7 @@ from palio.matching.encode.constraint_kernels import (
 )
 from palio.matching.encode.text_kernels import has_room, settle
 from palio.matching.jit import borrowing
-from palio.matching.pivot.hot_key_kernels import spread, unite
+from palio.matching.pivot.hot_key_kernels import GROUPS_MAX, spread, unite
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -279,8 +279,10 @@ def ranges_max(pivots: Any, hot_keys: Any, batch: Any, first: int, last: int, ro
         noted += high - low
         if batch.text[j] >= 0:
             noted += room
-        if len(hot_keys.at):  # each parts a range
+        if len(hot_keys.words):  # each parts a range; without words it takes the place of one
             noted += hot_keys.at[pivots.keys_at[high]] - hot_keys.at[pivots.keys_at[low]]
+    if len(hot_keys.key):
+        noted = max(noted, GROUPS_MAX + 1)  # the groups of a key are noted together
     return noted
 
 
@@ -328,7 +330,7 @@ def forward(
                 pivots, hot_keys, strings, batch, texts, scratch, row, matched, reach, copying,
                 rows_out,
             )
-            if gathered:
+            if gathered and width:
                 matched = unite(hot_keys, batch, scratch, gathered, width, matched, reach)
             done = 0
             while (noted or done < gathered) and matched < reach:

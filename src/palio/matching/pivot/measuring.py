@@ -51,9 +51,10 @@ def measure(
     alone, entries = np.diff(pivots.alone_at), np.diff(pivots.entries_at)
     stored = _stored(pivots, name[of_key], kind[of_key], pivots.domain[of_key], len(table.names))
     hit, inline = _chances(stored, alone + entries, sample)
-    judged = np.concatenate([[0.0], np.cumsum(_judged(pivots, inline))])
-    checks = hit * (judged[pivots.entries_at[1:]] - judged[pivots.entries_at[:-1]])
-    found = _pivots(table.names, name, kind, of_key, (alone, entries, hit, checks))
+    reached = _reached(pivots, hot_keys, inline)
+    candidates = hit * _sums(reached, pivots.entries_at)
+    checks = hit * _sums(reached * _judged(pivots, inline, reached), pivots.entries_at)
+    found = _pivots(table.names, name, kind, of_key, (alone, entries, hit, candidates, checks))
     bytes_by_part = _bytes(table)
     weak = _filed_under_presence(pivots, name[of_key], kind[of_key])
     bare = int((alone + entries)[name[of_key] < 0].sum())
@@ -67,7 +68,8 @@ def measure(
         bytes=sum(bytes_by_part.values()),
         bytes_by_part=bytes_by_part,
         sampled=sample.messages if sample is not None else 0,
-        candidates=float((hit * entries).sum()),
+        under_keys=float((hit * entries).sum()),
+        candidates=float(candidates.sum()),
         taken=float((hit * alone).sum()),
         checks=float(checks.sum()),
         matches=matches,
@@ -131,21 +133,39 @@ def _chances(stored: _Stored, filters: Ints, sample: Sample | None) -> tuple[Int
     return guessed[first], guessed[int(times.sum()) :]
 
 
-def _judged(pivots: Pivots, inline: Ints) -> Ints:
-    """How many constraints of each candidate are judged: the next only while all before it hold."""
+def _sums(values: Ints, at: Ints) -> Ints:
+    """The sum of the values of each run."""
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    return np.asarray(total[at[1:]] - total[at[:-1]])
+
+
+def _reached(pivots: Pivots, hot_keys: HotKeys, inline: Ints) -> Ints:
+    """How likely each filter under a key that is hit is a candidate: in a group that has no words, if its
+    second constraint holds."""
+    found = np.ones(len(pivots.entries))
+    if not len(hot_keys.words):
+        for key, end in zip(hot_keys.key.tolist(), hot_keys.others.tolist(), strict=True):
+            found[pivots.entries_at[key] : end] = inline[pivots.entries_at[key] : end]
+    return found
+
+
+def _judged(pivots: Pivots, inline: Ints, reached: Ints) -> Ints:
+    """How many constraints of each candidate are judged: the next only while all before it hold. Of a
+    candidate that is only reached where its second constraint holds, that one always does."""
     entries, rest = pivots.entries, pivots.rest
     first, further = inline[: len(entries)], inline[len(entries) :]
     last = (rest[:, 0] & 1) == 1
     begin = np.concatenate([[0], np.flatnonzero(last) + 1])[:-1]  # of the runs of `rest`
     size = np.diff(np.append(begin, len(rest)))
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(further, 1e-12)))])
-    reached = np.exp(logs[:-1] - np.repeat(logs[begin], size))  # all before it in its run hold
-    total = np.concatenate([[0.0], np.cumsum(reached)])
+    all_before = np.exp(logs[:-1] - np.repeat(logs[begin], size))  # in its run hold
+    total = np.concatenate([[0.0], np.cumsum(all_before)])
     ends = begin + size
     runs = np.zeros(len(rest) + 1)
     runs[begin] = total[ends] - total[begin]
     more = (entries[:, 2] & 1) == 0
-    return 1.0 + np.where(more, first * runs[np.where(more, entries[:, 1], 0)], 0.0)
+    holds = np.where(reached < 1.0, 1.0, first)
+    return 1.0 + np.where(more, holds * runs[np.where(more, entries[:, 1], 0)], 0.0)
 
 
 def _filed_under_presence(pivots: Pivots, name: Ints, kind: Ints) -> int:
@@ -162,14 +182,14 @@ def _pivots(
     name: Ints,
     kind: Ints,
     of_key: Ints,
-    counted: tuple[Ints, Ints, Ints, Ints],
+    counted: tuple[Ints, Ints, Ints, Ints, Ints],
 ) -> tuple[PivotStats, ...]:
     """Sums for each name and operator, the costliest first."""
-    alone, entries, hit, checks = counted
+    alone, entries, hit, candidates, checks = counted
     group, which = np.unique(name * 16 + kind, return_inverse=True)
     sums = [
         np.bincount(which[of_key], weights=weights, minlength=len(group))
-        for weights in (np.ones(len(hit)), alone + entries, hit * entries, hit * alone, checks)
+        for weights in (np.ones(len(hit)), alone + entries, candidates, hit * alone, checks)
     ]
     found = [
         PivotStats(

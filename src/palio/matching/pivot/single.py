@@ -19,7 +19,7 @@ from palio.matching.encode.names import NameIndex
 from palio.matching.encode.single_message import flattened, packing
 from palio.matching.limits import excluded_bits
 from palio.matching.pivot import single_kernels
-from palio.matching.pivot.arrays import PivotTable
+from palio.matching.pivot.arrays import HotKeys, PivotTable
 from palio.model.message import Message
 
 _WORDS = 512  # of a message, to begin with
@@ -28,12 +28,14 @@ _WORDS = 512  # of a message, to begin with
 class SingleMessages:
     """Forwards single messages through the arrays of a table."""
 
-    def __init__(self, table: PivotTable, index: NameIndex) -> None:
+    def __init__(self, table: PivotTable, hot_keys: HotKeys, index: NameIndex) -> None:
+        """`hot_keys` are without words: single messages know no masks."""
         self._index = index
         self._heads = {name: i << codes.TYPE_BITS for i, name in enumerate(table.names)}
         self._interfaces = table.interfaces
-        self._table = table  # kept, since the kernel knows only the addresses of its arrays
-        self._places = _places(table.pivots), _places(table.strings)
+        self._table = table  # kept, as are hot keys: the kernel knows only the addresses of arrays
+        self._hot_keys = hot_keys
+        self._places = _places(table.pivots), _places(hot_keys), _places(table.strings)
         self._spare: list[_SingleScratch] = []
         self._readers: list[JsonTextReader] = []
 

@@ -56,6 +56,22 @@ def pivots_at(p: Any) -> Any:
 
 
 @allocating
+def hot_keys_at(p: Any) -> Any:
+    """The arrays of `HotKeys`, from their places."""
+    return HotKeys(
+        carray(pointer(p[0, 0]), p[0, 1], np.int32),
+        carray(pointer(p[1, 0]), p[1, 1], np.int32),
+        carray(pointer(p[2, 0]), p[2, 1], np.int32),
+        carray(pointer(p[3, 0]), p[3, 1], np.int32),
+        carray(pointer(p[4, 0]), p[4, 1], np.int32),
+        carray(pointer(p[5, 0]), p[5, 1], np.int64),
+        carray(pointer(p[6, 0]), p[6, 1], np.uint64),
+        carray(pointer(p[7, 0]), p[7, 1], np.int32),
+        carray(pointer(p[8, 0]), p[8, 1], np.int32),
+    )
+
+
+@allocating
 def strings_at(p: Any) -> Any:
     """The arrays of `Strings`, from their places."""
     return Strings(
@@ -91,7 +107,7 @@ def unresolved(strings: Any, text_begin: Any) -> Any:
 
 @allocating
 def forward_one(
-    pivot_places: Any, string_places: Any, words: Any, count: int, doubles: int, found: int,
+    pivot_places: Any, hot_places: Any, string_places: Any, words: Any, count: int, doubles: int, found: int,
     interfaces: int, slot: Any, bits: Any, summary: Any, out: Any,
 ) -> int:
     """Forward one message; returns how many interfaces are in `out`, ascending.
@@ -120,12 +136,11 @@ def forward_one(
         batch.text,
     )
     texts = unresolved(strings, batch.text_begin)
-    none = np.empty(0, np.int32)
-    hot_keys = HotKeys(  # all entries are walked
-        none, none, none, none, none, np.empty(0, np.int64), np.empty(0, np.uint64), none, none
-    )
+    hot_keys = hot_keys_at(hot_places)
     room = ranges_max(pivots, hot_keys, batch, 0, count, texts.limits[1])
-    scratch = PivotScratch(slot, bits, summary, np.empty((room, 2), np.int64), none)
+    scratch = PivotScratch(
+        slot, bits, summary, np.empty((room, 2), np.int64), np.empty(room, np.int32)
+    )
     ends = np.zeros(1, np.int64)
     # No literals in this call: numba would compile the kernel of batches once more for them.
     first, last, copying = batch.row_at[0], np.int64(len(ends)), count < 0

@@ -26,6 +26,7 @@ from palio.lab.data.workloads import (
     json_messages,
     message_dicts,
     predicates,
+    rules,
     sigcomm03,
     tr2001,
     tr2006,
@@ -41,6 +42,7 @@ MAKERS: dict[str, Callable[..., Workload]] = {
         filters, interfaces=interfaces, seed=seed
     ),
     "flights": flights,
+    "rules": rules,
 }
 each_maker = pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 

@@ -6,6 +6,7 @@
     flights     alerts on a year of real flights
     fields      ten typed columns; an equality in every filter
     texts       10 of 1,000 names, strings only; an equality in every filter
+    rules       two to four equalities on twelve fields, values by Zipf's law
 
 The same arguments give the same workload. WORKLOADS holds those that have messages to forward, by
 the names of the command line; all of them take (filters, interfaces, messages, seed=...). PARTS
@@ -20,6 +21,7 @@ from palio.lab.data.workloads.paper_2001 import tr2001
 from palio.lab.data.workloads.paper_2003 import sigcomm03
 from palio.lab.data.workloads.paper_2006 import disjunction_2006, tr2006
 from palio.lab.data.workloads.recipe import PLAIN, DrawOptions
+from palio.lab.data.workloads.rules import rules
 from palio.lab.data.workloads.tables import fields, texts
 from palio.lab.data.workloads.workload import (
     Generator,
@@ -38,6 +40,7 @@ WORKLOADS: dict[str, Generator] = {
     "flights": flights,
     "fields": fields,
     "texts": texts,
+    "rules": rules,
 }
 
 PARTS: dict[str, PartGenerator] = {
@@ -45,6 +48,7 @@ PARTS: dict[str, PartGenerator] = {
     "tr2001": tr2001,
     "fields": fields,
     "texts": texts,
+    "rules": rules,
 }
 
 
@@ -92,6 +96,7 @@ __all__ = [
     "message_dicts",
     "part_generator",
     "predicates",
+    "rules",
     "sigcomm03",
     "texts",
     "tr2001",
