@@ -57,8 +57,8 @@ def __getattr__(name: str) -> Any:
         from palio.matching.table import ForwardingTable
 
         return ForwardingTable
-    if name == "dialects":
-        return import_module("palio.dialects")
+    if name in ("dialects", "spark"):
+        return import_module(f"palio.{name}")
     if name == "connect":
         from palio.net.client import connect
 
@@ -68,3 +68,8 @@ def __getattr__(name: str) -> Any:
 
         return blocking
     raise AttributeError(f"module 'palio' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """For completion: also what is not loaded yet."""
+    return sorted({*globals(), *__all__, "spark"})

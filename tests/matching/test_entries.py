@@ -27,7 +27,6 @@ def test_a_bad_rule_names_its_interface() -> None:
         ["x = 1"],
         "x = 1",
         None,
-        pd.DataFrame({"interface": ["a"], "predicate": ["x = 1"]}),
         [("a", "x = 1", 3)],
     ],
 )
@@ -66,7 +65,13 @@ def test_rows_are_a_sample_of_a_table_with_expressions() -> None:
     assert table.forward({"x": "A"}) == ["ann"]
 
 
-def test_a_frame_is_made_rows_of_arrow() -> None:
-    table = ForwardingTable.compile({"ann": "x = 1"})
-    with pytest.raises(InvalidValue, match="from_pandas"):
-        table.forward_batch(pd.DataFrame({"x": [1]}))
+def test_a_frame_has_interfaces_and_predicates() -> None:
+    frame = pd.DataFrame(
+        {"interface": ["ann", "bob", "ann"], "predicate": ["x = 1", "x > 1", "y = 1"]}
+    )
+    table = ForwardingTable.compile(frame)
+    assert table.interfaces == ("ann", "bob")
+    assert table.forward({"y": 1, "x": 5}) == ["ann", "bob"]
+    frame.loc[1, "predicate"] = "x >"
+    with pytest.raises(ParseError, match="bob"):
+        ForwardingTable.compile(frame)

@@ -19,7 +19,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 
 @bench.command("forward")
 def bench_forward(
-    workload: Annotated[str, typer.Option(help="sigcomm03, tr2001, flights, rules, fields or texts.")] = "sigcomm03",
+    workload: Annotated[
+        str, typer.Option(help="sigcomm03, tr2001, flights, rules, fields or texts.")
+    ] = "sigcomm03",
     filters: Annotated[int, typer.Option(help="How many filters.")] = 100_000,
     interfaces: Annotated[str, typer.Option(help="A number, or all: one a filter.")] = "all",
     engine: Annotated[list[str] | None, typer.Option(help="An engine; may be repeated.")] = None,
@@ -81,7 +83,9 @@ def bench_where(
 
 @bench.command("update")
 def bench_update(
-    workload: Annotated[str, typer.Option(help="sigcomm03, tr2001, flights, rules, fields or texts.")] = "sigcomm03",
+    workload: Annotated[
+        str, typer.Option(help="sigcomm03, tr2001, flights, rules, fields or texts.")
+    ] = "sigcomm03",
     filters: Annotated[int, typer.Option(help="How many filters, each an interface.")] = 100_000,
     updates: Annotated[int, typer.Option(help="How many single updates.")] = 50_000,
     share: Annotated[

@@ -1,6 +1,6 @@
 """What a table is compiled from: predicates of interfaces, or rows of constraints, as columns.
 
-mapping, pairs           text ──parse──▶ Predicate ──▶ columns     an error names the interface
+mapping, pairs, frame    text ──parse──▶ Predicate ──▶ columns     an error names the interface
 rows of constraints      one row for each constraint  ──▶ columns
 columns                  as they are
 """
@@ -15,11 +15,15 @@ import pyarrow as pa
 from palio.errors import InvalidPredicate
 from palio.matching.encode.columns import ConstraintColumns, from_predicates
 from palio.matching.encode.constraint_rows import from_constraint_rows
+from palio.matching.frames import arrow_rows, is_frame
 from palio.model.language import parse
 from palio.model.predicate import Predicate
 
 if TYPE_CHECKING:
     from palio.matching.statistics import Reduction
+
+PAIR_COLUMNS = ("interface", "predicate")
+PAIR = {*PAIR_COLUMNS}
 
 Pairs: TypeAlias = Mapping[str, Predicate | str] | Iterable[tuple[str, Predicate | str]]
 Entries: TypeAlias = Pairs | pa.Table | ConstraintColumns
@@ -31,10 +35,13 @@ def columns_of(
     """The constraints of the entries, and what reducing them saved."""
     from palio.matching.encode.column_reduction import reduce_columns, reduce_predicates
 
-    if isinstance(entries, pa.Table | pa.RecordBatch):
-        rows = pa.table(entries) if isinstance(entries, pa.RecordBatch) else entries
-        columns = from_constraint_rows(rows)
-        return reduce_columns(columns) if reduce else (columns, None)
+    if is_frame(entries):
+        rows = arrow_rows(entries)
+        if set(rows.schema.names) != PAIR:
+            rows = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+            columns = from_constraint_rows(rows)
+            return reduce_columns(columns) if reduce else (columns, None)
+        entries = zip(*(rows.column(name).to_pylist() for name in PAIR_COLUMNS), strict=True)
     if isinstance(entries, ConstraintColumns):
         return reduce_columns(entries) if reduce else (entries, None)
     parsed = parsed_pairs(entries, zone)
@@ -69,5 +76,5 @@ def _no_entries(entries: object) -> InvalidPredicate:
     return InvalidPredicate(
         "a table is compiled from a mapping, or pairs, of interface and predicate, "
         f"not from this {type(entries).__name__}",
-        remedy="of a frame of pandas take zip(frame['interface'], frame['predicate'])",
+        remedy="a frame has the columns interface and predicate",
     )

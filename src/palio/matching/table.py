@@ -11,7 +11,7 @@ small protocol and give identical answers: `pivot` is the default, `counting` th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +20,14 @@ import numpy as np
 import pyarrow as pa
 
 from palio.errors import InvalidPredicate, InvalidValue
-from palio.matching import answers
+from palio.matching import answers, showing
 from palio.matching.encode.columns import ConstraintColumns, Ints
+from palio.matching.engines import ENGINES
 from palio.matching.entries import Entries, columns_of, parsed_pairs
 from palio.matching.expressions import OnFailure, TableExpressions
+from palio.matching.frames import with_column
 from palio.matching.versions.interface_names import InterfaceNames, string_array
 from palio.matching.versions.roster import Roster
-from palio.model.expressions.names import is_computed
 from palio.model.message import Message, as_message
 from palio.model.predicate import Explanation, Predicate
 
@@ -35,38 +36,6 @@ if TYPE_CHECKING:
     from palio.matching.engine import Engine
     from palio.matching.statistics import Reduction, Stats
     from palio.matching.versions.updates import UpdatedEngine
-
-
-# Engines are loaded when they are asked for: kernels and numba take seconds.
-def _pivot(columns: ConstraintColumns, sample: Any = None, **options: Any) -> Engine:
-    from palio.matching.computed.compiling import compiled
-
-    return compiled(columns, sample, **options)
-
-
-def _counting(columns: ConstraintColumns, **options: Any) -> Engine:
-    from palio.matching.counting.engine import CountingEngine
-
-    computed = next(filter(is_computed, columns.names), None)
-    if computed is not None:
-        raise InvalidPredicate(
-            f"the engine 'counting' computes no expressions, and one is {computed[1:]}",
-            remedy="the engine pivot does",
-        )
-    return CountingEngine(columns, **options)
-
-
-def _naive(columns: ConstraintColumns) -> Engine:
-    from palio.matching.naive import NaiveEngine
-
-    return NaiveEngine(columns)
-
-
-ENGINES: dict[str, Callable[..., Engine]] = {
-    "pivot": _pivot,
-    "counting": _counting,
-    "naive": _naive,
-}
 
 
 _MANY_UNINDEXED = 100
@@ -120,7 +89,9 @@ class ForwardingTable:
         **options: Any,
     ) -> ForwardingTable:
         """A table from a mapping or pairs of interface and predicate (or its SQL text), or from an
-        Arrow table of constraints (interface, filter, name, op, type, value), or from columns.
+        Arrow table of constraints (interface, filter, name, op, type, value), or from columns. A
+        frame of pandas or polars, or another table that Arrow can read, is taken for such a table,
+        or for pairs if its columns are `interface` and `predicate`.
 
         Engines: `pivot`, the default; `counting`, the papers' (options `variant`, "2003" or
         "2001", `rounds` of pre-processing, `strings`, and `prefetch`); `naive`, the oracle.
@@ -146,6 +117,25 @@ class ForwardingTable:
         _warn_of_unindexed(made.expressions)
         made._reduction = reduction
         return made
+
+    def __len__(self) -> int:
+        """How many interfaces there are."""
+        return len(self._roster.positions)
+
+    def __bool__(self) -> bool:
+        """A table is there, also without interfaces."""
+        return True
+
+    def __repr__(self) -> str:
+        return showing.line(len(self), self._first(showing.IN_LINE))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first interfaces and their predicates."""
+        names = self._first(showing.IN_HTML)
+        return showing.html(len(self), [(name, self.predicate(name)) for name in names])
+
+    def _first(self, count: int) -> list[str]:
+        return self._roster.names(self._roster.positions[:count])
 
     @property
     def interfaces(self) -> tuple[str, ...]:
@@ -177,7 +167,7 @@ class ForwardingTable:
 
     def forward_batch(
         self,
-        rows: pa.Table | pa.RecordBatch,
+        rows: Any,
         *,
         json: str | None = None,
         map: str | None = None,
@@ -193,6 +183,9 @@ class ForwardingTable:
 
         `pairs` gives an Arrow table instead, a line for each match: `row` (int32) and `interface`,
         a dictionary of names, or int32 with `ids`.
+
+        `rows` are an Arrow table or batch, a frame of pandas or polars, a relation of DuckDB, or
+        whatever else has Arrow's C interface; or a list of messages.
 
         Every column is an attribute, and NULL means that it is not there. Or the messages are in
         one column: JSON objects (`json="message"`), a map, or a list of structs with name, type
@@ -210,16 +203,25 @@ class ForwardingTable:
         if computed and given:
             raise InvalidValue("only wide rows bring the values of expressions")
         layout, column = given[0] if given else ("computed" if computed else "wide", "")
-        if column and column not in rows.schema.names:
-            raise InvalidValue(
-                f"no column {column!r}; there are {', '.join(rows.schema.names) or 'none'}"
-            )
         limit, failed = self._limited(among, strict, on_failure)
-        offsets, found = self._engine.match_rows(rows, layout, column, limit, failed)
+        if isinstance(rows, list | tuple) and layout == "wide":
+            offsets, found = self._match_messages([as_message(m) for m in rows], limit, failed)
+        else:
+            table = with_column(rows, column)
+            offsets, found = self._engine.match_rows(table, layout, column, limit, failed)
         if ids:
             found = self._numbered(found)
         answer = answers.pairs if pairs else answers.lists
         return answer(offsets, found, None if ids else self._roster.array)
+
+    def _match_messages(
+        self, messages: list[Message], limit: Ints | None, failed: OnFailure | None
+    ) -> tuple[Ints, Ints]:
+        if limit is None and failed is None:
+            return self._engine.match(messages)
+        found = [self._engine.match_one(message, limit, failed) for message in messages]
+        offsets = np.cumsum([0, *map(len, found)]).astype(np.int64)
+        return offsets, np.concatenate([np.empty(0, np.int32), *found])
 
     def forward_json(
         self,
