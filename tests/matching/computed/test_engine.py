@@ -231,3 +231,53 @@ def test_the_sign_of_zero_is_the_same_on_every_path(mode: str) -> None:
         schema=pa.schema({"m": pa.map_(pa.string(), pa.float64())}),
     )
     assert table.forward_batch(maps, map="m").to_pylist() == [*wanted[:2], []]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "arrays_overlap(tags, array('t{i}', 'u{i}'))",
+        "exists(tags, t -> t IN ('t{i}', 'u{i}'))",
+        "exists(tags, t -> t = 't{i}' OR t = 'u{i}') AND arrays_overlap(more, array(1, 2, 3))",
+    ],
+)
+def test_conditions_that_ask_for_elements_are_looked_up(form: str) -> None:
+    rules = {f"r{i}": form.format(i=i) for i in range(300)}
+    table = ForwardingTable.compile(rules)
+    assert table.expressions.members == 600
+    assert table.expressions.unindexed == 0
+    message = {"tags": ["t7", "u9", "q"], "more": [3]}
+    assert table.forward(message) == ["r7", "r9"]
+    assert table.stats([message]).candidates <= 2
+
+
+def test_conditions_on_arrays_give_what_the_naive_engine_gives() -> None:
+    draw = random.Random(3)
+    forms = (
+        "arrays_overlap(tags, array('{a}', {n}))",
+        "NOT arrays_overlap(tags, array('{a}', '{b}'))",
+        "exists(tags, t -> t IN ('{a}', '{b}', {n}))",
+        "NOT exists(tags, t -> t = {n})",
+        "exists(tags, t -> t = '{a}') AND x = {n}",
+        "arrays_overlap(tags, array('{a}', '{b}')) AND arrays_overlap(more, array({n}, 1))",
+    )
+    rules = {
+        f"r{i}": draw.choice(forms).format(
+            a=draw.choice("abc"), b=draw.choice("abc"), n=draw.randint(0, 3)
+        )
+        for i in range(60)
+    }
+    elements: list[Any] = ["a", "b", "d", 0, 1, 2.0, None]
+    messages = [
+        {
+            "x": draw.randint(0, 3),
+            "tags": draw.choices(elements, k=draw.randint(0, 3)),
+            "more": draw.choices(range(4), k=draw.randint(0, 2)),
+        }
+        for _ in range(200)
+    ]
+    pivot, naive = ForwardingTable.compile(rules), ForwardingTable.compile(rules, "naive")
+    texts = pa.table({"message": [json.dumps(message) for message in messages]})
+    expected = [naive.forward(message) for message in messages]
+    assert [pivot.forward(message) for message in messages] == expected
+    assert pivot.forward_batch(texts, json="message").to_pylist() == expected
