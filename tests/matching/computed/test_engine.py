@@ -187,6 +187,46 @@ def test_what_cannot_be_computed_is_counted_or_an_error(engine: str) -> None:
         table.forward_batch(rows, strict=True)
 
 
+@pytest.mark.parametrize(
+    ("form", "calls"),
+    [
+        ("abs(x - y - {i}) < 3", 4),
+        ("x + {i} * y > 3", 3),
+        ("coalesce(x, {i}) + 1 > 3", 3),
+        ("x RLIKE 'a{i}'", 2),
+        ("x + {i} > y AND y * {i} < z AND z IS NOT NULL", 6),
+    ],
+)
+def test_filters_found_by_presence_alone_are_counted_with_their_cost(form: str, calls: int) -> None:
+    rules = {f"r{i}": form.format(i=i) for i in range(10, 110)}
+    with pytest.warns(UserWarning, match=f"^100 filters have nothing.*about {10 * calls} us a"):
+        table = ForwardingTable.compile(rules, expressions="residuals")
+    assert table.expressions.unindexed == 100
+    assert table.expressions.unindexed_us == pytest.approx(10 * calls)
+    assert f"100 of these are judged for every message that has their attributes: about {10 * calls} us" in (
+        str(table.stats())
+    )  # fmt: skip
+    grown = table.updated(add={"more": form.format(i=9)})
+    assert grown.expressions.unindexed == 101
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "abs(x - {i}) < 3",
+        "x + {i} * y > 3 AND z = {i}",
+        "x + {i} * y > 3 AND z > 5 AND x IS NOT NULL",
+        "x + y > {i} AND z < 3",
+        "x LIKE 'a{i}%b'",
+    ],
+)
+def test_filters_that_something_finds_are_not_counted(form: str) -> None:
+    rules = {f"r{i}": form.format(i=i) for i in range(10, 110)}
+    table = ForwardingTable.compile(rules, expressions="residuals")
+    assert table.expressions.residuals > 0 or "x + y" in form
+    assert table.expressions.unindexed == 0
+
+
 def test_statistics_tell_of_filters_that_nothing_finds() -> None:
     rules = {f"r{i}": f"coalesce(x, {i}) + coalesce(y, 0) > 3" for i in range(20)}
     table = ForwardingTable.compile(rules, expressions="residuals")
