@@ -25,6 +25,8 @@ class TableExpressions:
 
     attributes: frozenset[str] = frozenset()
     """That members and residuals read."""
+    read: frozenset[str] = frozenset()
+    """Attributes that expressions read, whichever."""
     names: frozenset[str] = frozenset()
     """Attributes that the table knows."""
     plain: frozenset[str] = frozenset()
@@ -86,6 +88,7 @@ def together(parts: Iterable[TableExpressions], use: ExpressionUse) -> TableExpr
     known = list(parts)
     return TableExpressions(
         attributes=frozenset().union(*(part.attributes for part in known)),
+        read=frozenset().union(*(part.read for part in known)),
         names=frozenset().union(*(part.names for part in known)),
         plain=frozenset().union(*(part.plain for part in known)),
         compared=_types_together(known),

@@ -24,6 +24,7 @@ from palio.matching import answers
 from palio.matching.encode.columns import ConstraintColumns, Ints
 from palio.matching.entries import Entries, columns_of, parsed_pairs
 from palio.matching.expressions import OnFailure, TableExpressions
+from palio.matching.missing_columns import warn_of_missing
 from palio.matching.versions.interface_names import InterfaceNames, string_array
 from palio.matching.versions.roster import Roster
 from palio.model.expressions.names import is_computed
@@ -100,6 +101,7 @@ class ForwardingTable:
         self._roster = roster
         self._reduction: Reduction | None = None
         self._version: UpdatedEngine | None = None  # the engine, where the table was updated
+        self._knows_columns = False  # those of wide rows: whoever asks for others was told
 
     @classmethod
     def of_version(cls, version: UpdatedEngine) -> ForwardingTable:
@@ -194,7 +196,8 @@ class ForwardingTable:
         `pairs` gives an Arrow table instead, a line for each match: `row` (int32) and `interface`,
         a dictionary of names, or int32 with `ids`.
 
-        Every column is an attribute, and NULL means that it is not there. Or the messages are in
+        Every column is an attribute, and NULL means that it is not there; the first wide rows of a
+        compiled table warn of attributes that no column has. Or the messages are in
         one column: JSON objects (`json="message"`), a map, or a list of structs with name, type
         and value (`attributes`). `among` limits all answers to these interfaces, as in `forward`.
 
@@ -216,6 +219,9 @@ class ForwardingTable:
             )
         limit, failed = self._limited(among, strict, on_failure)
         offsets, found = self._engine.match_rows(rows, layout, column, limit, failed)
+        if layout == "wide" and not self._knows_columns and self._version is None:
+            self._knows_columns = True
+            warn_of_missing(self.expressions, rows.schema)
         if ids:
             found = self._numbered(found)
         answer = answers.pairs if pairs else answers.lists

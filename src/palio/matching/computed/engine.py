@@ -94,6 +94,7 @@ class ComputedEngine:
         hidden = self.hidden
         return TableExpressions(
             attributes=self.members.arrays | (hidden.read if hidden else frozenset()),
+            read=self.read,
             shared=tuple(self.inner.table.names[number] for number in self._shared),
             names=frozenset(self._plain),
             plain=constrained_names(self.inner.table).intersection(self._plain),
