@@ -6,11 +6,10 @@ import math
 
 import pytest
 
-from palio.errors import ParseError
 from palio.model.arrays import Content
 from palio.model.expressions import filling, simplifying
 from palio.model.expressions.evaluation import value
-from palio.model.expressions.names import canonical, computed_name, constants_of
+from palio.model.expressions.names import canonical, computed_name, constants_of, value_of
 from palio.model.expressions.parsing import expression_of_text
 from palio.model.expressions.tree import Expression
 from palio.model.language import parse
@@ -95,10 +94,13 @@ def test_a_folded_element_is_looked_up() -> None:
     assert parse("exists(tags, t -> t = lower('X'))") == parse("array_contains(tags, 'x')")
 
 
-def test_a_folded_pattern_is_checked() -> None:
-    with pytest.raises(ParseError, match="RE2 does not read") as raised:
-        parse("x RLIKE concat('(?=', 'a)')")
-    assert raised.value.position == len("x RLIKE concat(")
+def test_what_is_no_pattern_once_it_is_folded_stays_and_is_counted() -> None:
+    text = "x RLIKE concat('(?=', 'a)')"
+    (only,) = parse(text).filters[0]
+    told: list[str] = []
+    assert value_of(only.name, {"x": "a"}, told.append) is None
+    assert len(told) == 1
+    assert parse(str(parse(text))) == parse(text)
 
 
 def _are_equal(a: Content | None, b: Content | None) -> bool:

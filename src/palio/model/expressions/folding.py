@@ -27,6 +27,8 @@ _Arguments: TypeAlias = tuple[Expression, ...]
 _INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
 _GROWN_MAX = 1_000
 """Characters of a text that is longer than what it is made of."""
+_PARTS_MAX = 32
+"""Calls and literals of what is folded."""
 _OF_DIGITS = frozenset({"multiply", "divide"})
 _TO_INT = frozenset(
     "add subtract multiply mod pmod negative abs length octet_length bit_length locate find_in_set "
@@ -53,10 +55,25 @@ def with_constants(function: str, given: _Arguments) -> _Arguments:
 
 
 def _folded(expression: Expression, are_ints_literal: bool) -> Expression:
-    found = _constant(expression)
+    found = _constant(expression) if _is_small_constant(expression) else None
     if found is None or (isinstance(found.value, IntLiteral) and not are_ints_literal):
         return expression
     return found
+
+
+def _is_small_constant(expression: Expression) -> bool:
+    """What could not be folded is looked at again in each call around it, so this is bounded."""
+    left, seen = [expression], 0
+    while left:
+        found = left.pop()
+        seen += 1
+        if isinstance(found, Call):
+            left += found.arguments[: _PARTS_MAX + 1]
+        elif not isinstance(found, Constant):
+            return False
+        if seen + len(left) > _PARTS_MAX:
+            return False
+    return True
 
 
 def _constant(expression: Expression) -> Constant | None:

@@ -40,7 +40,16 @@ class BadArgument(Exception):
 
 
 def simplified(function: str, given: _Arguments) -> Expression:
-    given = with_constants(function, given)
+    known = with_constants(function, given)
+    try:
+        return _simplified(function, known)
+    except BadArgument:  # computed: NULL for every message, and counted
+        if known is given:
+            raise
+        return _simplified(function, given)
+
+
+def _simplified(function: str, given: _Arguments) -> Expression:
     if function in _CHECKS:
         at, check = _CHECKS[function]
         _check(given, at, check)
