@@ -58,7 +58,9 @@ def template(
     builder = _Builder(literals, reader)
     conjunctions = dnf(builder.tree(tree, False), limit)
     filters = tuple(picker(leaves, builder.plain) for leaves in conjunctions)
-    return Template(tuple(builder.leaves), filters, builder.reusable, reader.read.repeated())
+    return Template(
+        tuple(builder.leaves), filters, builder.reusable, reader.read.repeated(), builder.can_split
+    )
 
 
 NODES_PER_FILTER = 64
@@ -103,6 +105,7 @@ class _Builder:
         self.reusable = True
         self.known: dict[tuple[int, bool], Tree] = {}  # of XOR, which asks for each side twice
         self.plain = True  # each leaf makes one constraint
+        self.can_split = False  # some leaf makes Alternatives
 
     def tree(self, node: Any, negated: bool) -> Tree:
         """The tree of a boolean expression, or of its negation."""
@@ -130,6 +133,7 @@ class _Builder:
         if depends(node):
             subject = self.nodes.subject(node)
             if not negated and may_ask_for_members(subject):
+                self.can_split = True
                 return self.add(members_leaf(subject, self.nodes.zone))
             return self.fixed(subject, Op.EQ, not negated, Type.BOOL)
         self.reusable = False  # literals alone: the truth depends on them

@@ -54,6 +54,8 @@ class Template:
     reusable: bool
     repeated: dict[int, int]
     """Literals that are written once and stand in very many expressions: in how many."""
+    can_split: bool
+    """Some leaf makes Alternatives."""
 
     def fill(self, literals: Literals, limit: int) -> Predicate:
         """The predicate of this shape with these literals; what may be split gives no more filters than
@@ -65,7 +67,7 @@ class Template:
         filters = [pick(made) for pick in self.filters]
         if None in made:  # such a leaf compares with NULL
             filters = [own for own in filters if None not in own]
-        if any(isinstance(part, Alternatives) for part in made):
+        if self.can_split:
             filters = split(filters, limit)
         return Predicate(tuple([Filter(own) for own in filters]))
 
