@@ -267,6 +267,8 @@ class ExpressionDrawing(Drawing):
             lambda: f"array_contains({a()}, {s()})",
             lambda: f"array_contains(nums, {i()})",
             lambda: f"arrays_overlap({a()}, {a()})",
+            lambda: f"{pick(['', 'NOT '])}arrays_overlap(tags, array('a', {self.text(0)}))",
+            lambda: f"{pick(['', 'NOT '])}exists(nums, n -> n IN ({i()}, 1))",
             lambda: f"({a()} {pick(['=', '!=', '<', '<=', '<=>'])} {a()})",
             lambda: f"{pick(['exists', 'forall'])}({a()}, e -> {self._predicate('e')})",
             lambda: f"{pick(['exists', 'forall'])}(nums, n -> n {pick(['=', '<', '>='])} {i()})",
@@ -279,6 +281,7 @@ class ExpressionDrawing(Drawing):
         pick = self._random.choice
         return self._one(
             lambda: f"{name} = {self.text(0)}",
+            lambda: f"{name} IN ('a', {self.text(0)})",
             lambda: f"{name} LIKE '{pick(_PATTERNS)}'",
             lambda: f"{name} IS NULL",
             lambda: f"length({name}) > 1 AND {self.boolean(0)}",

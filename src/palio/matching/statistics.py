@@ -65,6 +65,7 @@ class ExpressionStats:
     residuals: int
     shapes: int
     unindexed: int
+    unindexed_us: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,10 @@ def _sizes(stats: Stats) -> Iterable[str]:
             f"{e.residuals:,} filters have residuals, of {e.shapes:,} shapes"
         )
         if e.unindexed:
-            yield f"  {e.unindexed:,} of these are judged for every message that has their attributes"
+            yield (
+                f"  {e.unindexed:,} of these are judged for every message that has their attributes: "
+                f"about {_figure(e.unindexed_us)} us a message"
+            )
     if stats.reduction is not None:
         r = stats.reduction
         yield (

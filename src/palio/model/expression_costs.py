@@ -102,7 +102,7 @@ def cost_of_all(names: Iterable[str]) -> Cost:
 
 def calls_of(names: Iterable[str]) -> int:
     """How many functions and operators these expressions call."""
-    return sum(_calls(expression_of(name)) for name in names)
+    return sum(calls_in(expression_of(name)) for name in names)
 
 
 def computed_names(filters: Iterable[Filter]) -> tuple[str, ...]:
@@ -111,10 +111,11 @@ def computed_names(filters: Iterable[Filter]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if is_computed(name)))
 
 
-def _calls(expression: Expression) -> int:
+def calls_in(expression: Expression) -> int:
+    """How many functions and operators it calls; those of a lambda once."""
     if isinstance(expression, Lambda):
-        return _calls(expression.body)
-    return 1 + sum(map(_calls, expression.arguments)) if isinstance(expression, Call) else 0
+        return calls_in(expression.body)
+    return 1 + sum(map(calls_in, expression.arguments)) if isinstance(expression, Call) else 0
 
 
 def _cost(expression: Expression) -> Cost:

@@ -89,7 +89,7 @@ def parse(
         if template.reusable and len(shape) <= _KEPT_SHAPE_MAX:
             _kept.keep(key, template)
     try:
-        return template.fill(literals)
+        return template.fill(literals, limit)
     except BadLiteral as error:
         raise ParseError(error.reason, text, slot_origin(text, error.slot)) from None
 

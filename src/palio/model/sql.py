@@ -15,6 +15,7 @@ from typing import Any
 from sqlglot import exp
 
 from palio.model.dnf import Tree, dnf, join
+from palio.model.expressions.membership import MEMBER_CONDITIONS, may_ask_for_members
 from palio.model.expressions.reading import is_interval
 from palio.model.expressions.words import called
 from palio.model.literals import BadLiteral
@@ -40,6 +41,7 @@ from palio.model.templates import (
     fixed,
     fixed_leaf,
     like_leaf,
+    members_leaf,
     on,
     picker,
     set_leaf,
@@ -56,7 +58,9 @@ def template(
     builder = _Builder(literals, reader)
     conjunctions = dnf(builder.tree(tree, False), limit)
     filters = tuple(picker(leaves, builder.plain) for leaves in conjunctions)
-    return Template(tuple(builder.leaves), filters, builder.reusable, reader.read.repeated())
+    return Template(
+        tuple(builder.leaves), filters, builder.reusable, reader.read.repeated(), builder.can_split
+    )
 
 
 NODES_PER_FILTER = 64
@@ -101,6 +105,7 @@ class _Builder:
         self.reusable = True
         self.known: dict[tuple[int, bool], Tree] = {}  # of XOR, which asks for each side twice
         self.plain = True  # each leaf makes one constraint
+        self.can_split = False  # some leaf makes Alternatives
 
     def tree(self, node: Any, negated: bool) -> Tree:
         """The tree of a boolean expression, or of its negation."""
@@ -126,7 +131,11 @@ class _Builder:
     def condition(self, node: Any, negated: bool) -> Tree:
         """An expression that stands alone: TRUE, or FALSE where it is negated."""
         if depends(node):
-            return self.fixed(self.nodes.subject(node), Op.EQ, not negated, Type.BOOL)
+            subject = self.nodes.subject(node)
+            if not negated and may_ask_for_members(subject):
+                self.can_split = True
+                return self.add(members_leaf(subject, self.nodes.zone))
+            return self.fixed(subject, Op.EQ, not negated, Type.BOOL)
         self.reusable = False  # literals alone: the truth depends on them
         found = self.nodes.constant(node).read(self.literals)
         if found is not None and not isinstance(found, bool):
@@ -150,7 +159,7 @@ class _Builder:
             elapsed = self.nodes.expression(left, beside=right)
             limit = self.nodes.constant(right, beside=right)
             return self.leaf(elapsed, OPPOSITE[op] if negated else op, limit)
-        if isinstance(right, exp.Boolean) and isinstance(left, _CONDITIONS) and op in _EQUALITY:
+        if isinstance(right, exp.Boolean) and _is_condition(left) and op in _EQUALITY:
             return self.tree(left, negated is (bool(right.this) is (op is Op.EQ)))
         subject = self.nodes.subject(left)
         return self.leaf(subject, OPPOSITE[op] if negated else op, self.nodes.operand(right))
@@ -212,7 +221,7 @@ class _Builder:
         if not isinstance(right, exp.Boolean):
             raise refused(node)
         truth = bool(right.this)
-        if isinstance(bare(node.this), _CONDITIONS):
+        if _is_condition(bare(node.this)):
             holds = [self.tree(bare(node.this), negated is truth)]
         else:
             holds = [self.fixed(name, Op.EQ, truth is not negated, Type.BOOL)]
@@ -356,19 +365,6 @@ class _Builder:
         subject = self.nodes.subject(node.this)
         return self.leaf(subject, OPPOSITE[op] if negated else op, self.nodes.operand(right))
 
-    def overlap(self, node: Any, negated: bool) -> Tree:
-        """arrays_overlap(tags, array('a', 'b')): one of the literals is an element."""
-        arrays, listed = bare(node.this), bare(node.expression)
-        if not depends(arrays):
-            arrays, listed = listed, arrays
-        if not isinstance(listed, exp.Array) or depends(listed) or not depends(arrays):
-            return self.condition(node, negated)
-        parts = [
-            self.condition(exp.ArrayContains(this=arrays, expression=one), negated)
-            for one in listed.expressions
-        ]
-        return join(negated, parts, position_of(node))
-
 
 _EQUALITY = (Op.EQ, Op.NE)
 _TUPLE_FILTERS_MAX = 8
@@ -387,9 +383,14 @@ _VISITS: dict[type, Callable[[_Builder, Any, bool], Tree]] = {
     exp.Contains: _Builder.call,
     exp.PropertyEQ: _Builder.xor,
     exp.Anonymous: _Builder.named,
-    exp.ArrayOverlaps: _Builder.overlap,
 }
 _CONDITIONS = (
     *_OPS, *_CALLS, exp.And, exp.Or, exp.Not, exp.Is, exp.Between, exp.In, exp.Like, exp.ILike,
 )  # fmt: skip
 """Nodes that are TRUE, FALSE or NULL."""
+
+
+def _is_condition(node: Any) -> bool:
+    if isinstance(node, exp.Anonymous):
+        return called(str(node.this)).lower() in MEMBER_CONDITIONS
+    return isinstance(node, _CONDITIONS)

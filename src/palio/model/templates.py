@@ -17,8 +17,10 @@ from operator import itemgetter
 from typing import Any, NoReturn, TypeAlias
 
 from palio.errors import InvalidPredicate, InvalidValue, PalioError
+from palio.model.alternatives import Alternatives, split
 from palio.model.expressions.evaluation import value as evaluate
 from palio.model.expressions.foreign import foreign_function
+from palio.model.expressions.membership import members_of
 from palio.model.expressions.names import computed_name
 from palio.model.expressions.reading import filled, first_slot
 from palio.model.expressions.simplifying import NO_FIXED_LENGTH
@@ -33,7 +35,8 @@ from palio.model.time_zones import parse_instant_in
 from palio.model.values import Type, Value, type_of
 
 Literals: TypeAlias = list[Literal]
-Constraints: TypeAlias = Constraint | tuple[Constraint, ...] | None  # one, a conjunction, or FALSE
+Constraints: TypeAlias = Constraint | tuple[Constraint, ...] | Alternatives | None
+"""One, a conjunction, one of several, or FALSE."""
 Leaf: TypeAlias = Callable[[Literals], Constraints]
 Subject: TypeAlias = "str | Expression"  # what a constraint asks of: an attribute, or an expression
 
@@ -51,9 +54,12 @@ class Template:
     reusable: bool
     repeated: dict[int, int]
     """Literals that are written once and stand in very many expressions: in how many."""
+    can_split: bool
+    """Some leaf makes Alternatives."""
 
-    def fill(self, literals: Literals) -> Predicate:
-        """The predicate of this shape with these literals."""
+    def fill(self, literals: Literals, limit: int) -> Predicate:
+        """The predicate of this shape with these literals; what may be split gives no more filters than
+        the limit."""
         for slot, times in self.repeated.items():
             if times * sum(map(len, literals[slot])) > REPEATED_MAX:
                 raise BadLiteral(f"this stands in {times:,} expressions; it is too long", slot)
@@ -61,6 +67,8 @@ class Template:
         filters = [pick(made) for pick in self.filters]
         if None in made:  # such a leaf compares with NULL
             filters = [own for own in filters if None not in own]
+        if self.can_split:
+            filters = split(filters, limit)
         return Predicate(tuple([Filter(own) for own in filters]))
 
 
@@ -72,7 +80,7 @@ def picker(leaves: tuple[int, ...], plain: bool) -> Any:
     if plain and len(leaves) > 1:
         return itemgetter(*leaves)
 
-    def pick(made: list[Constraints]) -> tuple[Constraint | None, ...]:
+    def pick(made: list[Constraints]) -> tuple[Constraint | Alternatives | None, ...]:
         parts = [made[leaf] for leaf in leaves]
         return tuple(c for part in parts for c in (part if isinstance(part, tuple) else (part,)))
 
@@ -202,9 +210,36 @@ def on(subject: Subject, make: Callable[[str], Leaf], zone: str | None = None) -
     return lambda literals: make(_filled_name(subject, literals, zone))(literals)
 
 
+def members_leaf(subject: Subject, zone: str | None) -> Leaf:
+    """A condition on an array that asks for one of several elements, where it turns out to be one."""
+    assert not isinstance(subject, str)
+
+    def leaf(literals: Literals) -> Constraints:
+        condition = _filled(subject, literals, zone)
+        members = members_of(condition)
+        whole, *asked = (
+            trusted_constraint(_name_of(one, subject), Op.EQ, True, Type.BOOL)
+            for one in (condition, *members)
+        )
+        return Alternatives(whole, tuple(dict.fromkeys(asked))) if asked else whole
+
+    return leaf
+
+
 def _filled_name(expression: Expression, literals: Literals, zone: str | None) -> str:
+    return _name_of(_filled(expression, literals, zone), expression)
+
+
+def _filled(expression: Expression, literals: Literals, zone: str | None) -> Expression:
     try:
-        return computed_name(in_zone(filled(expression, literals), zone))
+        return in_zone(filled(expression, literals), zone)
+    except (InvalidPredicate, InvalidValue) as error:
+        raise _bad_literal(first_slot(expression), error) from None
+
+
+def _name_of(found: Expression, expression: Expression) -> str:
+    try:
+        return computed_name(found)
     except (InvalidPredicate, InvalidValue) as error:
         raise _bad_literal(first_slot(expression), error) from None
 

@@ -187,6 +187,46 @@ def test_what_cannot_be_computed_is_counted_or_an_error(engine: str) -> None:
         table.forward_batch(rows, strict=True)
 
 
+@pytest.mark.parametrize(
+    ("form", "calls"),
+    [
+        ("abs(x - y - {i}) < 3", 4),
+        ("x + {i} * y > 3", 3),
+        ("coalesce(x, {i}) + 1 > 3", 3),
+        ("x RLIKE 'a{i}'", 2),
+        ("x + {i} > y AND y * {i} < z AND z IS NOT NULL", 6),
+    ],
+)
+def test_filters_found_by_presence_alone_are_counted_with_their_cost(form: str, calls: int) -> None:
+    rules = {f"r{i}": form.format(i=i) for i in range(10, 110)}
+    with pytest.warns(UserWarning, match=f"^100 filters have nothing.*about {10 * calls} us a"):
+        table = ForwardingTable.compile(rules, expressions="residuals")
+    assert table.expressions.unindexed == 100
+    assert table.expressions.unindexed_us == pytest.approx(10 * calls)
+    assert f"100 of these are judged for every message that has their attributes: about {10 * calls} us" in (
+        str(table.stats())
+    )  # fmt: skip
+    grown = table.updated(add={"more": form.format(i=9)})
+    assert grown.expressions.unindexed == 101
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "abs(x - {i}) < 3",
+        "x + {i} * y > 3 AND z = {i}",
+        "x + {i} * y > 3 AND z > 5 AND x IS NOT NULL",
+        "x + y > {i} AND z < 3",
+        "x LIKE 'a{i}%b'",
+    ],
+)
+def test_filters_that_something_finds_are_not_counted(form: str) -> None:
+    rules = {f"r{i}": form.format(i=i) for i in range(10, 110)}
+    table = ForwardingTable.compile(rules, expressions="residuals")
+    assert table.expressions.residuals > 0 or "x + y" in form
+    assert table.expressions.unindexed == 0
+
+
 def test_statistics_tell_of_filters_that_nothing_finds() -> None:
     rules = {f"r{i}": f"coalesce(x, {i}) + coalesce(y, 0) > 3" for i in range(20)}
     table = ForwardingTable.compile(rules, expressions="residuals")
@@ -231,3 +271,53 @@ def test_the_sign_of_zero_is_the_same_on_every_path(mode: str) -> None:
         schema=pa.schema({"m": pa.map_(pa.string(), pa.float64())}),
     )
     assert table.forward_batch(maps, map="m").to_pylist() == [*wanted[:2], []]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "arrays_overlap(tags, array('t{i}', 'u{i}'))",
+        "exists(tags, t -> t IN ('t{i}', 'u{i}'))",
+        "exists(tags, t -> t = 't{i}' OR t = 'u{i}') AND arrays_overlap(more, array(1, 2, 3))",
+    ],
+)
+def test_conditions_that_ask_for_elements_are_looked_up(form: str) -> None:
+    rules = {f"r{i}": form.format(i=i) for i in range(300)}
+    table = ForwardingTable.compile(rules)
+    assert table.expressions.members == 600
+    assert table.expressions.unindexed == 0
+    message = {"tags": ["t7", "u9", "q"], "more": [3]}
+    assert table.forward(message) == ["r7", "r9"]
+    assert table.stats([message]).candidates <= 2
+
+
+def test_conditions_on_arrays_give_what_the_naive_engine_gives() -> None:
+    draw = random.Random(3)
+    forms = (
+        "arrays_overlap(tags, array('{a}', {n}))",
+        "NOT arrays_overlap(tags, array('{a}', '{b}'))",
+        "exists(tags, t -> t IN ('{a}', '{b}', {n}))",
+        "NOT exists(tags, t -> t = {n})",
+        "exists(tags, t -> t = '{a}') AND x = {n}",
+        "arrays_overlap(tags, array('{a}', '{b}')) AND arrays_overlap(more, array({n}, 1))",
+    )
+    rules = {
+        f"r{i}": draw.choice(forms).format(
+            a=draw.choice("abc"), b=draw.choice("abc"), n=draw.randint(0, 3)
+        )
+        for i in range(60)
+    }
+    elements: list[Any] = ["a", "b", "d", 0, 1, 2.0, None]
+    messages = [
+        {
+            "x": draw.randint(0, 3),
+            "tags": draw.choices(elements, k=draw.randint(0, 3)),
+            "more": draw.choices(range(4), k=draw.randint(0, 2)),
+        }
+        for _ in range(200)
+    ]
+    pivot, naive = ForwardingTable.compile(rules), ForwardingTable.compile(rules, "naive")
+    texts = pa.table({"message": [json.dumps(message) for message in messages]})
+    expected = [naive.forward(message) for message in messages]
+    assert [pivot.forward(message) for message in messages] == expected
+    assert pivot.forward_batch(texts, json="message").to_pylist() == expected

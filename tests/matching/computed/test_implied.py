@@ -37,7 +37,12 @@ def test_distances_are_bounds_with_a_margin(size: int) -> None:
     for _ in range(size):
         center, radius = round(chance.uniform(-90, 90), 3), round(chance.uniform(0, 2), 3)
         text = chance.choice(
-            [f"abs(lat - {center})", f"abs(lat + {-center})", f"abs({center} - lat)"]
+            [
+                f"abs(lat - {center})",
+                f"abs(lat + {-center})",
+                f"abs({center} - lat)",
+                f"abs(lat - ({center} + 0.0))",
+            ]
         )
         (residual,) = parse(f"{text} <= {radius}").filters[0]
         bounds = [one for one in implied(residual) if one.op != "any"]

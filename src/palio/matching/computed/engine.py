@@ -26,17 +26,21 @@ from palio.matching.computed.decimal_columns import decimal_columns
 from palio.matching.computed.hidden import BatchColumns, HiddenFilters
 from palio.matching.computed.members import Members
 from palio.matching.computed.shapes import shapes_of
-from palio.matching.encode import codes
 from palio.matching.encode.arrays import EncodedMessages
 from palio.matching.encode.columns import ConstraintColumns, Ints
 from palio.matching.encode.merging import joined
 from palio.matching.encode.messages import encode_messages
 from palio.matching.encode.names import NameIndex
 from palio.matching.encode.rows import encode_rows
-from palio.matching.expressions import ExpressionUse, OnFailure, TableExpressions
+from palio.matching.expressions import (
+    US_PER_CALL,
+    ExpressionUse,
+    OnFailure,
+    TableExpressions,
+)
 from palio.matching.pairs import as_lists, pairs_of, rows_of, united
 from palio.matching.pivot.arrays import PivotTable
-from palio.matching.pivot.decoding import constrained_names
+from palio.matching.pivot.decoding import asking_for_presence, constrained_names
 from palio.matching.pivot.engine import PivotEngine
 from palio.matching.statistics import ExpressionStats, Reduction, Stats
 from palio.model.arrays import Content
@@ -90,6 +94,7 @@ class ComputedEngine:
         hidden = self.hidden
         return TableExpressions(
             attributes=self.members.arrays | (hidden.read if hidden else frozenset()),
+            read=self.read,
             shared=tuple(self.inner.table.names[number] for number in self._shared),
             names=frozenset(self._plain),
             plain=constrained_names(self.inner.table).intersection(self._plain),
@@ -97,19 +102,22 @@ class ComputedEngine:
             members=len(self.members),
             residuals=len(hidden) if hidden else 0,
             shapes=hidden.groups if hidden else 0,
-            unindexed=self._unindexed,
+            unindexed=len(self._unindexed),
+            unindexed_us=self._unindexed_us,
             failures=dict(self.use.failures),
         )
 
     @cached_property
-    def _unindexed(self) -> int:
+    def _unindexed(self) -> Ints:
         """Filters with residuals that the inner engine finds by the presence of attributes alone."""
-        pivots = self.inner.table.pivots
-        found = 0
-        for directory in np.flatnonzero(pivots.kind == codes.ANY).tolist():
-            begin, end = pivots.alone_at[pivots.keys_at[directory : directory + 2]].tolist()
-            found += int(np.count_nonzero(pivots.alone[begin:end] >= self.interfaces))
-        return found
+        if self.hidden is None:
+            return np.zeros(0, np.int64)
+        found = asking_for_presence(self.inner.table.pivots)
+        return found[found >= self.interfaces] - self.interfaces
+
+    @cached_property
+    def _unindexed_us(self) -> float:
+        return US_PER_CALL * self.hidden.calls(self._unindexed) if self.hidden else 0.0
 
     def _failed(
         self, on_failure: OnFailure | None, name: str, rows: Sequence[int], reason: str
@@ -303,7 +311,12 @@ class ComputedEngine:
             found,
             interfaces=self.interfaces,
             expressions=ExpressionStats(
-                len(known.shared), known.members, known.residuals, known.shapes, known.unindexed
+                len(known.shared),
+                known.members,
+                known.residuals,
+                known.shapes,
+                known.unindexed,
+                known.unindexed_us,
             ),
         )
 

@@ -28,6 +28,7 @@ from palio.matching.encode.codes import BOOL
 from palio.matching.encode.columns import ConstraintColumns, Ints
 from palio.matching.encode.decoding import Decoder, column_predicates
 from palio.model.arrays import Content
+from palio.model.expression_costs import calls_in
 from palio.model.expressions.names import attributes_of, value_of
 from palio.model.expressions.tree import Call, Expression, Slot
 from palio.model.operators import Op
@@ -181,6 +182,13 @@ class HiddenFilters:
     def groups(self) -> int:
         """How many shapes and operators its residuals have."""
         return len(self._groups[0])
+
+    def calls(self, filters: Ints) -> int:
+        """How many functions and operators it takes to judge these filters."""
+        groups, group_of, _ = self._groups
+        own = np.array([1 + calls_in(group.shape.expression) for group in groups], np.int64)
+        before = np.concatenate([[0], np.cumsum(own[group_of])])
+        return int((before[self._begin[filters + 1]] - before[self._begin[filters]]).sum())
 
     @cached_property
     def read(self) -> frozenset[str]:

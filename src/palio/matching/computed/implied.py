@@ -15,6 +15,8 @@ from collections.abc import Iterator
 
 from palio.model.expressions.absence import needed
 from palio.model.expressions.decimals import Exact
+from palio.model.expressions.evaluation import evaluator
+from palio.model.expressions.filling import has_attributes
 from palio.model.expressions.names import expression_of
 from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression
 from palio.model.like import like_parts
@@ -47,12 +49,8 @@ def _bounds(expression: Expression, residual: Constraint) -> Iterator[Constraint
         yield from _of_distance(expression.arguments[0], residual.value)
     elif expression.function in _SHIFTED and residual.value is True:
         distance, limit = expression.arguments
-        if (
-            isinstance(distance, Call)
-            and distance.function == "abs"
-            and isinstance(limit, Constant)
-        ):
-            yield from _of_distance(distance.arguments[0], limit.value)
+        if isinstance(distance, Call) and distance.function == "abs" and not has_attributes(limit):
+            yield from _of_distance(distance.arguments[0], _computed(limit))
 
 
 _SHIFTED = frozenset({"less", "less_or_equal", "equal"})
@@ -64,14 +62,14 @@ def _of_distance(inner: Expression, limit: object) -> Iterator[Constraint]:
     if radius is None or not (isinstance(inner, Call) and inner.function in ("subtract", "add")):
         return
     a, b = inner.arguments
-    if isinstance(b, AttributeOf) and isinstance(a, Constant):
+    if isinstance(b, AttributeOf) and not has_attributes(a):
         a, b = b, a
         sign = 1.0 if inner.function == "subtract" else -1.0
     else:
         sign = 1.0 if inner.function == "subtract" else -1.0
-    if not (isinstance(a, AttributeOf) and isinstance(b, Constant)):
+    if not isinstance(a, AttributeOf) or has_attributes(b):
         return
-    center = _double(b.value)
+    center = _double(_computed(b))
     if center is None:
         return
     center *= sign
@@ -79,6 +77,11 @@ def _of_distance(inner: Expression, limit: object) -> Iterator[Constraint]:
     if math.isfinite(center - wide) and math.isfinite(center + wide):
         yield Constraint(a.name, Op.GE, center - wide)
         yield Constraint(a.name, Op.LE, center + wide)
+
+
+def _computed(expression: Expression) -> object:
+    """What literals alone compute; not all of it is folded: 45.0 + 0.3."""
+    return evaluator(expression)({}, lambda _reason: None)
 
 
 def _double(value: object) -> float | None:

@@ -79,6 +79,19 @@ def constrained_names(table: PivotTable) -> frozenset[str]:
     return frozenset(table.names[number] for number in np.flatnonzero(is_asked).tolist())
 
 
+def asking_for_presence(pivots: Pivots) -> Ints:
+    """Whose filters ask for nothing but the presence of attributes: once for each such filter."""
+    of_keys = np.repeat(pivots.kind == codes.ANY, np.diff(pivots.keys_at))
+    alone = pivots.alone[np.repeat(of_keys, np.diff(pivots.alone_at))]
+    entries = pivots.entries[np.repeat(of_keys, np.diff(pivots.entries_at))]
+    further = _further(pivots, entries)
+    ask_more = np.concatenate([[0], np.cumsum(_head(pivots.rest[:, 0])[1] != codes.ANY)])
+    begin = np.where(further > 0, entries[:, 1], 0)
+    is_presence = _head(entries[:, 2])[1] == codes.ANY
+    is_presence &= ask_more[begin + further] == ask_more[begin]
+    return np.concatenate([alone, entries[is_presence, 0]])
+
+
 def compared_types(table: PivotTable) -> dict[str, frozenset[str]]:
     """For each name that constraints compare with literals: the types of these, `number` for both. What is
     filed under no name (`always`) comes before all directories of names."""

@@ -11,6 +11,7 @@ import re
 from palio.errors import InvalidValue
 from palio.model.expressions.decimals import Exact
 from palio.model.expressions.errors import ExpressionError
+from palio.model.expressions.folding import with_constants
 from palio.model.expressions.number_functions import Computed, IntLiteral
 from palio.model.expressions.simplifying import BadArgument, simplified
 from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression, Lambda, Slot
@@ -29,7 +30,8 @@ def filled(expression: Expression, literals: list[Literal]) -> Expression:
         return expression
     arguments = expression.arguments
     if expression.function == "in":
-        return Call("in", (filled(arguments[0], literals), *_members(arguments[1:], literals)))
+        members = (filled(arguments[0], literals), *_members(arguments[1:], literals))
+        return Call("in", with_constants("in", members))
     if expression.function == "negative" and isinstance(arguments[0], Slot):
         number = arguments[0].number
         return Constant(_value(literals[number], number, is_negative=True))

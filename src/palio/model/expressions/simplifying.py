@@ -4,6 +4,7 @@
     m['k']                          the attribute m.k
     extract(YEAR FROM at)           year(at)
     at + INTERVAL 2 HOURS           timestampadd(HOUR, 2, at)
+    x + (1 + 2)                     x + 3
 
 Literals that are no pattern, path, unit or zone raise ExpressionError, with the place of the argument.
 """
@@ -18,11 +19,11 @@ from palio.model.expressions import calendar_functions as calendar
 from palio.model.expressions import intervals
 from palio.model.expressions.decimals import Exact
 from palio.model.expressions.errors import ExpressionError
+from palio.model.expressions.folding import with_constants
 from palio.model.expressions.json_functions import json_path
 from palio.model.expressions.number_functions import IntLiteral
 from palio.model.expressions.patterns import like_pieces
 from palio.model.expressions.regex_functions import check_delimiter, check_regex
-from palio.model.expressions.text_functions import lower
 from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression
 from palio.model.like import canonical_pattern
 
@@ -39,6 +40,16 @@ class BadArgument(Exception):
 
 
 def simplified(function: str, given: _Arguments) -> Expression:
+    known = with_constants(function, given)
+    try:
+        return _simplified(function, known)
+    except BadArgument:  # computed: NULL for every message, and counted
+        if known is given:
+            raise
+        return _simplified(function, given)
+
+
+def _simplified(function: str, given: _Arguments) -> Expression:
     if function in _CHECKS:
         at, check = _CHECKS[function]
         _check(given, at, check)
@@ -68,6 +79,8 @@ def _in_json(inner: Expression, step: str) -> Expression | None:
 
 def _element(given: _Arguments) -> Expression:
     inner, index = given
+    if (name := _text(index)) is not None:  # m[lower('K')]
+        return field_of(inner, name)
     is_place = isinstance(index, Constant) and isinstance(index.value, int) and index.value >= 0
     found = _in_json(inner, f"[{index.value}]") if is_place else None  # type: ignore[union-attr]
     return found or Call("element", given)
@@ -91,33 +104,10 @@ def _text(expression: Expression) -> str | None:
 # ---- patterns and fields
 
 
-def _like(given: _Arguments) -> Expression:
-    value, *patterns = given
-    return Call("like", (value, *map(_lowered, patterns)))
-
-
-def _like_any(given: _Arguments) -> Expression:
-    return Call("like any", (given[0], *map(_lowered, given[1:])))
-
-
-def _like_all(given: _Arguments) -> Expression:
-    return Call("like all", (given[0], *map(_lowered, given[1:])))
-
-
-def _lowered(pattern: Expression) -> Expression:
-    """lower('A%'), of ILIKE, is computed."""
-    if isinstance(pattern, Call) and pattern.function == "lower":
-        written = _text(pattern.arguments[0])
-        if written is not None:
-            return Constant(lower(written))
-    return pattern
-
-
 def _like_escape(given: _Arguments) -> Expression:
-    pattern = _lowered(given[1])
-    written, mark = _text(pattern), _text(given[2])
+    written, mark = _text(given[1]), _text(given[2])
     if written is None or mark is None:
-        return Call("like escape", (given[0], pattern, given[2]))
+        return Call("like escape", given)
     try:
         return Call("like", (given[0], Constant(canonical_pattern(written, mark))))
     except InvalidPredicate as error:
@@ -127,6 +117,16 @@ def _like_escape(given: _Arguments) -> Expression:
 def _field(given: _Arguments) -> Expression:
     inner, name = given
     return field_of(inner, str(name.value)) if isinstance(name, Constant) else Call("field", given)
+
+
+def _at(function: str) -> Callable[[_Arguments], Expression]:
+    """element_at(m, lower('K')) is a field."""
+
+    def form(given: _Arguments) -> Expression:
+        name = _text(given[1])
+        return Call(function, given) if name is None else field_of(given[0], name)
+
+    return form
 
 
 def _date_part(given: _Arguments) -> Expression:
@@ -222,12 +222,11 @@ _CHECKS: dict[str, tuple[int, Callable[[str], object]]] = {
 }
 """What is said of an argument that is a literal: which one, and what raises ExpressionError."""
 _FORMS: dict[str, Callable[[_Arguments], Expression]] = {
-    "like": _like,
-    "like any": _like_any,
-    "like all": _like_all,
     "like escape": _like_escape,
     "field": _field,
     "element": _element,
+    "element_at": _at("element_at"),
+    "try_element_at": _at("try_element_at"),
     "date_part": _date_part,
     "timestampadd": _with_unit("timestampadd"),
     "timestampdiff": _with_unit("timestampdiff"),
