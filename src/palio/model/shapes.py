@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any, NoReturn
 
 from palio.errors import ParseError
-from palio.model.expressions.refusals import is_refused, refusal
+from palio.model.expressions.refusals import IN_JSON, is_refused, refusal
 from palio.model.expressions.words import FUNCTION_WORDS, SHOWN, hidden
 from palio.model.literals import origin
 from palio.model.reserved_words import reserved_name
-from palio.model.syntax_errors import IN_JSON, no_meaning, not_sql, syntax_error
+from palio.model.syntax_errors import no_meaning, not_sql, syntax_error
 
 NESTING_MAX = 100
 BRACKETS_MAX = 4

@@ -10,6 +10,7 @@ import re
 
 from palio.errors import ParseError
 from palio.model.expressions.argument_counts import wrong_count
+from palio.model.expressions.refusals import PLAIN_STRING
 from palio.model.literals import origin
 
 
@@ -45,9 +46,7 @@ def syntax_error(text: str, shape: str, error: Exception) -> ParseError:
     return ParseError(reason, text, origin(text, offset))
 
 
-PLAIN_STRING = "a string is written without a letter before it: 'abc'"
 _PREFIXED = re.compile(r"(?<![\w`'])(?:[bBeEnN]|_\w+)'[0-9]+'")
-IN_JSON = "is of other databases; write get_json_object(body, '$.a') or body:a"
 _CHARACTERS = {
     "?": "a predicate has no parameters: write the literal, x = 5",
     ":": "a predicate has no parameters: write the literal, x = 5",

@@ -10,9 +10,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from palio.model.expressions.refusals import QUANTIFIED
+from palio.model.expressions.refusals import IN_JSON, PLAIN_STRING, QUANTIFIED
 from palio.model.expressions.words import FUNCTION_WORDS, called
-from palio.model.syntax_errors import IN_JSON, PLAIN_STRING
 
 _IN_JSON = f"-> {IN_JSON}"
 _BYTES = (

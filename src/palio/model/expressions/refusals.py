@@ -33,6 +33,8 @@ NO_QUERY = (
     "a query cannot stand here: a predicate sees one message at a time; write the list, x IN (1, 2), "
     "or publish what is looked up as an attribute"
 )
+IN_JSON = "is of other databases; write get_json_object(body, '$.a') or body:a"
+PLAIN_STRING = "a string is written without a letter before it: 'abc'"
 QUANTIFIED = (
     "ANY, SOME and ALL stand behind LIKE only; array_contains(tags, 'x') asks for an element, x IN (1, 2) for "
     "one of a list"
