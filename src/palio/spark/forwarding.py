@@ -82,7 +82,7 @@ def forward(
     that only Spark has, whose failures are not counted. With `strict=True` a row for which a rule's expression
     cannot be computed ends the job, with an error that names the rule and shows the row; with
     `invalid="null"` it is NULL. Both with the broadcast strategy only: in a partitioned table a message meets
-    some of the shards, each with expressions of its own, so a count would tell of the table's partition.
+    some of the shards, so what fails depends on the partition.
 
     `shared=True`: every worker sees the path, do not ship the file; see `tables.located`.
     """
@@ -97,8 +97,7 @@ def forward(
     tells_failures = failures is not None or strict
     if tells_failures and chosen != "broadcast":
         raise InvalidValue(
-            "the partitioned strategy does not count failures of expressions: a message meets some of the "
-            "shards only",
+            "the partitioned strategy does not count failures of expressions",
             remedy='leave failures= and strict= out, or choose strategy="broadcast"',
         )
     messages = messages_of(
