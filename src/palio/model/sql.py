@@ -109,7 +109,7 @@ class _Builder:
             return bool(node.this) is not negated
         if kind is exp.Null:
             return False
-        if self.nodes.is_collated(node):
+        if kind is not exp.PropertyEQ and self.nodes.is_collated(node):
             return self.condition(node, negated)
         if kind in _OPS:
             return self.comparison(node, _OPS[kind], negated)

@@ -59,6 +59,7 @@ trim(LEADING 'a' FROM s) = 'nn'
 position('n' IN s) = 2
 substring(s FROM 2 FOR 3) = 'nn'
 s COLLATE UTF8_LCASE = 'ann'
+s COLLATE UTF8_LCASE = 'ann' XOR x = 1
 s = 'ann' COLLATE UTF8_LCASE
 s SIMILAR TO 'a%'
 s GLOB 'a*'
