@@ -301,6 +301,8 @@ def _brokers_of(folder: Path) -> list[int]:
         (["subscribe"], "takes a predicate, or --pattern"),
         (["subscribe", "x = 1", "--pattern", "[x = 1]"], "takes a predicate, or --pattern"),
         (["subscribe", "--pattern", "[x = 1]", "--durable", "d"], "no --durable"),
+        (["subscribe", "--pattern", "[x = 1]", "--dialect", "jms"], "not for --pattern"),
+        (["subscribe", "--pattern", "[x = 1]", "--zone", "Nowhere"], "no time zone"),
         (["subscribe", "x = 1", "--full", "burst"], "--full is one of"),
         (["subscribe", "x = 1", "--forget"], "name it with --durable"),
         (["subscribe", "x = 1", "--durable", "d", "--since", "noon"], "--since: "),

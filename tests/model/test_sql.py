@@ -113,7 +113,7 @@ def test_a_shape_is_filled_with_other_literals() -> None:
         ("x = year('a')", 9, "a time is needed"),
         ("a = 1 XOR b = 2 OR c = 3", 0, "XOR beside OR needs parentheses"),
         ("(a, b) IN ((1, 2), (3, 4, 5))", 1, "each member of this list has 2 values"),
-        ("x = array(1, 2)", 10, "an array is compared with nothing"),
+        ("x = split('a b', ' ')", 10, "an array is compared with arrays only"),
         ("'a' OR x = 1", 0, "a condition is TRUE or FALSE"),
         ("x = lower('a', 'b')", 4, "lower takes 1 argument, not 2"),
         (f"x = 1 + {'9' * 39}.5", 8, "more than 38 digits"),
@@ -148,3 +148,28 @@ def test_a_long_list_of_tuples_is_no_explosion() -> None:
     assert not predicate.matches({"a": 5, "b": "x5"})
     for message in ({"a": 5, "b": "x6"}, {"a": 5}, {}):
         assert predicate.matches(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "selected"),
+    [
+        ("(a, b) = (1, 'x')", [{"a": 1, "b": "x"}]),
+        ("(a, b) != (1, 'x')", [{"a": 1, "b": "y"}, {"a": 1}, {"tags": ["u", "v"]}, {}]),
+        ("(a, b) <=> (1, NULL)", [{"a": 1}]),
+        ("(a, b) = (NULL, 'x')", []),
+        ("tags = array('u', 'v')", [{"tags": ["u", "v"]}]),
+        ("array('u', 'v') = tags", [{"tags": ["u", "v"]}]),
+        ("tags IN (array('z'), array('u', 'v'))", [{"tags": ["u", "v"]}]),
+        ("tags > array('u', 'u', 'u')", [{"tags": ["u", "v"]}]),
+        ("tags != array('u')", [{"tags": ["u", "v"]}]),
+        ("tags <=> array('u', 'v')", [{"tags": ["u", "v"]}]),
+        ("array(a, 2) = array(1, 2)", [{"a": 1, "b": "x"}, {"a": 1, "b": "y"}, {"a": 1}]),
+    ],
+)
+def test_tuples_and_arrays(text: str, selected: list[dict[str, object]]) -> None:
+    messages: list[dict[str, object]] = [
+        {"a": 1, "b": "x"}, {"a": 1, "b": "y"}, {"a": 1}, {"tags": ["u", "v"]}, {}
+    ]  # fmt: skip
+    predicate = parse(text)
+    assert [message for message in messages if predicate.matches(message)] == selected
+    assert parse(str(predicate)) == predicate

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,70 @@ def test_batch_equals_the_local_monitor(spark: Any, tmp_path: Path) -> None:
     assert len(expected(rows)) > 8
     assert collected(found) == expected(rows)
     assert collected(match_patterns(df, WITHOUT)) == expected(rows, WITHOUT)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_the_zone_of_the_session(spark: Any, zone: str) -> None:
+    """The texts of a pattern mean what the same texts mean to `forward`, and behind WHERE."""
+    first = "time = TIMESTAMP '2024-05-01 10:00:00'"
+    second = "hour(time) = 11 AND time < TIMESTAMP '2024-05-01 11:30:00'"
+    hours = [START + timedelta(minutes=20 * i) for i in range(72)]
+    df = spark.createDataFrame([(at, "a") for at in hours], "time timestamp, what string")
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        wanted = [df.where(text).agg({"time": "min"}).collect()[0][0] for text in (first, second)]
+        rows = match_patterns(df, f"[{first}] then [{second}]").collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    [found] = rows
+    assert [found["start"], found["end"]] == wanted
+    micros = [int(at.timestamp() * 1_000_000) for at in hours]
+    monitor = Monitor(f"[{first}] then [{second}]", zone=zone)
+    local = [
+        c for at, m in zip(hours, micros, strict=True) for c in monitor.feed(({"time": at}, m))
+    ]
+    assert [(c.start, c.end) for c in local] == [
+        tuple(int(at.timestamp() * 1_000_000) for at in wanted)
+    ]
+
+
+EXPRESSIONS = [
+    "[lower(what) = 'a'] then [what LIKE 'c%d_'] same host",
+    "[array_contains(tags, 'x') AND size(tags) > 1] then [tags[0] = 'y']",
+    "[tags = array('x')] then [exists(tags, t -> t = 'z')] within 30 seconds",
+    "[level * 2 > 4 OR price + 0.2 = 0.3] and [coalesce(level, 0) = 0]",
+    "[m['k'] = 5] then [year(time) = 2024 AND what RLIKE '^[Cc]']",
+]
+
+
+def test_expressions_and_arrays(spark: Any) -> None:
+    rng = random.Random(5)
+    rows = [
+        {
+            "time": START + timedelta(seconds=i),
+            "host": rng.choice(["h1", "h2"]),
+            "what": rng.choice(["a", "A", "c1d2", "Cd", "x"]),
+            "level": rng.choice([1, 3, None]),
+            "price": rng.choice([Decimal("0.10"), Decimal("0.20"), None]),
+            "tags": rng.choice([["x"], ["x", "z"], ["y"], [], None]),
+            "m": rng.choice([{"k": 5}, {"j": 5}, None]),
+        }
+        for i in range(120)
+    ]
+    schema = (
+        "time timestamp, host string, what string, level bigint, price decimal(10, 2), "
+        "tags array<string>, m map<string, bigint>"
+    )
+    df = spark.createDataFrame(rows, schema)
+    for pattern in EXPRESSIONS:
+        found = match_patterns(df, pattern).selectExpr("unix_micros(start) s", "unix_micros(end) e")
+        local = []
+        monitor = Monitor(pattern)
+        for row in rows:
+            local += monitor.feed((row, int(row["time"].timestamp() * 1_000_000)))
+        assert len(local) > 1, pattern
+        assert sorted(map(tuple, found.collect())) == sorted((c.start, c.end) for c in local)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from palio.cli.message_lines import line_of
 from palio.cli.reading import Dialect, Zone, reader
 from palio.cli.running import run
 from palio.errors import PalioError
+from palio.routing.patterns.language import parse as parse_pattern
 
 if TYPE_CHECKING:
     from palio.net.client import PatternSubscription, Subscription
@@ -79,16 +80,17 @@ def subscribe(
     if full is not None and full not in _FULL:
         raise PalioError(f"--full is one of {', '.join(_FULL)}, not {full!r}")
     begin = None if since is None else _instant(since)
-    if pattern is not None and (dialect != "sql" or zone is not None):
-        raise PalioError("--dialect and --zone are for a predicate, not for --pattern")
+    if pattern is not None and dialect != "sql":
+        raise PalioError("--dialect is for a predicate, not for --pattern")
     read = None if dialect == "sql" and zone is None else reader(dialect, zone)
     wanted = predicate if predicate is None or read is None else read(predicate)
+    watched = None if pattern is None or zone is None else parse_pattern(pattern, zone=zone)
 
     async def receive() -> None:
         async with connection.client() as client:
             subscription: Subscription | PatternSubscription
             if wanted is None:
-                subscription = client.watch(pattern or "")
+                subscription = client.watch(watched or pattern or "")
             else:
                 subscription = client.subscribe(
                     wanted,

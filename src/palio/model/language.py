@@ -14,7 +14,7 @@ from palio.errors import InvalidPredicate, LimitExceeded, PalioError, ParseError
 from palio.model.expressions.argument_counts import wrong_count
 from palio.model.literals import BadLiteral, Literal, lift, origin, slot_origin
 from palio.model.predicate import Predicate
-from palio.model.shapes import Unsupported, parsed
+from palio.model.shapes import UNREAD, Unsupported, lengths, parsed
 from palio.model.time_zones import zone_name
 
 if TYPE_CHECKING:
@@ -110,8 +110,12 @@ def _template(
     if not text.strip():
         raise ParseError("the predicate is empty; TRUE selects every message")
     tree = parsed(text, shape, foreign=foreign)
+    reader = TreeReader(foreign, zone)
     try:
-        return template(tree, literals, limit, TreeReader(foreign, zone))
+        found = template(tree, literals, limit, reader)
+        if unread := reader.unread(tree, len(literals)) - lengths(shape):
+            raise BadLiteral(UNREAD, min(unread))
+        return found
     except Unsupported as error:
         reason, position = wrong_count(shape) or (error.reason, error.position)
         raise ParseError(reason, text, origin(text, position)) from None

@@ -7,13 +7,14 @@ small numbered ones in their place, so that each shape is parsed once:
     id IN (3, -5, 8) OR id > 10           id IN (0) OR id > 1            [["3", "-5", "8"], "10"]
 
 A list of literals behind IN becomes one slot, so a set of a million values costs one token of the
-parser.
+parser. Bytes, X'FF', stay in the shape.
 Strings are escaped as in Spark SQL.
 """
 
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterator
 from math import isinf
 from typing import TypeAlias
@@ -24,18 +25,20 @@ from palio.model.values import Value, as_value
 Literal: TypeAlias = str | list[str]
 
 _DIGITS = frozenset("0123456789.")
-_NOT_LITERAL = frozenset("`-/")  # how a quoted name or a comment begins
+_NOT_LITERAL = frozenset("`-/xX")  # how a quoted name, a comment or bytes begin
+_STAYS = frozenset("`xX")  # in the shape; a comment does not
 
 # One set of first characters, so that the engine skips quickly to the next candidate. Strings and
 # comments that are not closed take the rest: else each quote in it would search to the end again.
 _TOKEN = re.compile(
-    r"""(['"`0-9./rR-](?:
+    r"""(['"`0-9./rRxX-](?:
       (?<=')[^'\\]*(?:(?:\\.|'')[^'\\]*)*+(?:'|\\?\Z)           # string
     | (?<=")[^"\\]*(?:(?:\\.|"")[^"\\]*)*+(?:"|\\?\Z)           # string too, as in Spark
     | (?<=[0-9])(?<![\w$.][0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?\w*      # number
     | (?<=\.)(?<![\w$.]\.)[0-9]+(?:[eE][+-]?[0-9]+)?\w*
     | (?<=`)[^`]*(?:``[^`]*)*`                                   # quoted name
     | (?<=[rR])(?<![\w$][rR])(?:'[^']*'|"[^"]*")                 # raw string
+    | (?<=[xX])(?<![\w$][xX])'[0-9A-Fa-f]*'                      # bytes, which only Spark compares
     | (?<=-)-[^\n]* | (?<=/)\*(?:.*?\*/|.*)                       # comment
     ))""",
     re.VERBOSE | re.DOTALL,
@@ -72,7 +75,7 @@ def lift(text: str) -> tuple[str, list[Literal]]:
         first = token[0]
         if first in _NOT_LITERAL:
             listing.skip(pieces[-1])
-            pieces.append(token if first == "`" else " ")
+            pieces.append(token if first in _STAYS else " ")
         elif listing.continues(pieces[-1], gap):
             _extend(literals, (_separator(pieces.pop()) or "") + token)
         else:
@@ -108,7 +111,7 @@ class _Listing:
         return is_member and was_member and is_next
 
     def skip(self, before: str) -> None:
-        """A quoted name or a comment."""
+        """A quoted name, a comment or bytes."""
         self._is_open = self._is_open and "(" not in before and ")" not in before
         self._was_member = False
 
@@ -159,7 +162,7 @@ def _walk(text: str) -> Iterator[tuple[int, int, int, int | None]]:
         shown, slot = len(part), None
         if i % 2 and part[0] in _NOT_LITERAL:
             listing.skip(parts[i - 1])
-            shown = len(part) if part[0] == "`" else 1
+            shown = len(part) if part[0] in _STAYS else 1
         elif i % 2:
             if listing.continues(parts[i - 1], parts[i + 1]):
                 here -= len(parts[i - 1])
@@ -226,6 +229,10 @@ def _number(token: str, negative: bool) -> Value:
         whole = -int(token) if negative else int(token)
         return _in_range(whole, token)
     found = _SUFFIXED.fullmatch(token)
+    if not found and _HEXADECIMAL.fullmatch(token):
+        raise InvalidValue(
+            f"SQL has no hexadecimal numbers; write {_decimal(token)} for {token[:20]}"
+        )
     if not found:
         raise InvalidValue(
             f"{token[:40]!r} is neither a number nor a name", remedy="put `backticks` around a name"
@@ -238,10 +245,25 @@ def _number(token: str, negative: bool) -> Value:
     value = float(digits)
     if isinf(value):
         raise InvalidValue(f"the number {token[:40]} does not fit in a double")
+    if suffix == "F":
+        value = _single(value, token)
     return -value if negative else value
 
 
-_SUFFIXED = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)(|[lLsSyYdD]|[bB][dD])")
+_SUFFIXED = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)(|[lLsSyYdDfF]|[bB][dD])")
+_HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]+|0[bB][01]+")
+
+
+def _decimal(token: str) -> str:
+    return str(int(token, 0)) if len(token) < 18 else "it in decimal"
+
+
+def _single(value: float, token: str) -> float:
+    """1.5F has 32 bits."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        raise InvalidValue(f"the number {token[:40]} does not fit in 32 bits") from None
 
 
 def _in_range(value: int, token: str) -> int:

@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any, NoReturn
 
 from palio.errors import ParseError
-from palio.model.expressions.refusals import is_refused, refusal
+from palio.model.expressions.refusals import IN_JSON, is_refused, refusal
 from palio.model.expressions.words import FUNCTION_WORDS, SHOWN, hidden
 from palio.model.literals import origin
 from palio.model.reserved_words import reserved_name
-from palio.model.syntax_errors import not_sql, syntax_error
+from palio.model.syntax_errors import no_meaning, not_sql, syntax_error
 
 NESTING_MAX = 100
 BRACKETS_MAX = 4
@@ -28,6 +28,8 @@ SUPPORTED = (
     "a predicate compares attributes, and what is computed of them, by = != < <= > >= <=>, IN, BETWEEN, "
     "LIKE, RLIKE and IS [NOT] NULL, and joins such conditions with AND, OR, NOT"
 )
+
+UNREAD = "this literal has no meaning where it stands"
 
 
 class Unsupported(Exception):
@@ -43,6 +45,7 @@ def parsed(text: str, shape: str, *, foreign: bool = False) -> Any:
     functions that only Spark knows."""
     from sqlglot.errors import SqlglotError
 
+    shape = _LENGTH.sub(_without_length, shape)
     check_shape(text, shape, foreign=foreign)
     try:
         return _tree(shape, foreign)
@@ -56,6 +59,21 @@ def parsed(text: str, shape: str, *, foreign: bool = False) -> Any:
         if isinstance(error, SqlglotError):
             raise syntax_error(text, shape, error) from None
         raise not_sql(text) from None
+
+
+_LENGTH = re.compile(
+    r"`(?:[^`]|``)*`|(\bAS\s++|::\s*+)((?:VAR)?CHAR)\s*+\(\s*+([0-9]++)\s*+\)", re.IGNORECASE
+)
+"""Spark does not look at it: CAST(name AS VARCHAR(3)) is a STRING."""
+
+
+def _without_length(found: re.Match[str]) -> str:
+    return found[0] if found[1] is None else f"{found[1]}STRING".ljust(len(found[0]))
+
+
+def lengths(shape: str) -> frozenset[int]:
+    """The slots that are lengths of strings, which nothing reads."""
+    return frozenset(int(found[3]) for found in _LENGTH.finditer(shape) if found[3])
 
 
 def _tree(shape: str, foreign: bool) -> Any:
@@ -80,7 +98,7 @@ _XOR = re.compile(r"`(?:[^`]|``)*`|\bXOR\b", re.IGNORECASE)
 """Spark SQL has none. The parser reads it as an assignment, which binds more loosely than OR; whoever
 writes XOR beside OR is asked for parentheses."""
 _MARK = re.compile(
-    r"`(?:[^`]|``)+`|->>|->(?=\s*+'[0-9])|'[0-9]+'|\b[^\W\d]\w*+\s*+\(|\|\||::|"
+    r"`(?:[^`]|``)+`|\b[xX]'[0-9A-Fa-f]*'|->>|->|'[0-9]+'|\b[^\W\d]\w*+\s*+\(|\|\||::|"
     r"(?!(?<=\w):[A-Za-z_])[^\w\s.,=<>!+*/%&|^~-]|\b(?:\w++\s*+<\s*+){4}"
 )
 _OPERATORS = (
@@ -88,7 +106,7 @@ _OPERATORS = (
 ).split()
 _BEFORE_PARENTHESIS = FUNCTION_WORDS | frozenset(_OPERATORS)
 """The parser knows hundreds of other functions, and takes for ever when some of them are nested."""
-_WITH_SYNTAX = SHOWN | frozenset([*_OPERATORS, "DECIMAL", "DEC", "NUMERIC", "VARCHAR"])
+_WITH_SYNTAX = SHOWN | frozenset([*_OPERATORS, "DECIMAL", "DEC", "NUMERIC", "OVERLAY"])
 """What the parser may know of a text for Spark."""
 
 
@@ -112,6 +130,8 @@ def check_shape(text: str, shape: str, *, foreign: bool = False) -> None:
             opened.append((_CLOSES[mark[-1]], found.end() - 1))
             if len(opened) > NESTING_MAX:
                 fail(f"parentheses are nested more than {NESTING_MAX} deep", at)
+            if mark == "[" and _begins_operand(shape, at):
+                fail("an array is written array(1, 2)", at)
             if mark == "[" and sum(closer == "]" for closer, _ in opened) > BRACKETS_MAX:
                 fail(f"brackets are nested more than {BRACKETS_MAX} deep", at)
         elif mark in ")]":
@@ -120,19 +140,29 @@ def check_shape(text: str, shape: str, *, foreign: bool = False) -> None:
             opened.pop()
         elif mark[:2] == "->":
             if mark == "->>" or not opened:  # in a call it is that of a lambda
-                fail(
-                    f"{mark} is of other databases; write get_json_object(body, '$.a') or body:a",
-                    at,
-                )
+                fail(f"{mark} {IN_JSON}", at)
         elif mark in "'\"`":
             fail(f"this {mark} is not closed", at)
-        elif mark[0] not in "'`" and mark not in _LONG_OPERATORS:
-            fail("this cannot be read" if len(mark) > 1 else f"{mark} has no meaning here", at)
+        elif mark[-1] not in "'`" and mark not in _LONG_OPERATORS:
+            fail("this cannot be read" if len(mark) > 1 else no_meaning(mark), at)
     if opened:
         closer, at = opened[-1]
         fail(f"this {_CLOSERS[closer]} is not closed", at)
 
 
+_BEFORE = re.compile(r"(?:(\w+)|[`'\])])\s*\Z")
+_BEFORE_MAX = 80  # characters that are looked at, spaces too
+
+
+def _begins_operand(shape: str, at: int) -> bool:
+    """Does an operand begin here? Else it is the index of one."""
+    before = _BEFORE.search(shape, max(0, at - _BEFORE_MAX), at)
+    if before is None:
+        return True
+    return bool(before[1]) and before[1].upper() in _BEFORE_OPERAND
+
+
+_BEFORE_OPERAND = frozenset(_OPERATORS) - {"IN"}
 _CLOSES = {"(": ")", "[": "]"}
 _CLOSERS = {")": "parenthesis", "]": "bracket"}
 _LONG_OPERATORS = ("||", "::")

@@ -84,16 +84,9 @@ _CALLS: dict[type, Op] = {
 }
 _FLIPPED = {Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE, Op.GE: Op.LE}
 _TYPES = {
-    "bool": Type.BOOL,
-    "boolean": Type.BOOL,
-    "int": Type.INT,
-    "bigint": Type.INT,
-    "float": Type.FLOAT,
-    "double": Type.FLOAT,
-    "string": Type.STRING,
-    "time": Type.TIME,
-    "timestamp": Type.TIME,
-}
+    "bool": Type.BOOL, "boolean": Type.BOOL, "int": Type.INT, "bigint": Type.INT, "float": Type.FLOAT,
+    "double": Type.FLOAT, "string": Type.STRING, "time": Type.TIME, "timestamp": Type.TIME,
+}  # fmt: skip
 
 
 class _Builder:
@@ -121,6 +114,8 @@ class _Builder:
             return bool(node.this) is not negated
         if kind is exp.Null:
             return False
+        if kind is not exp.PropertyEQ and self.nodes.is_collated(node):
+            return self.condition(node, negated)
         if kind in _OPS:
             return self.comparison(node, _OPS[kind], negated)
         visit = _VISITS.get(kind)
@@ -147,11 +142,14 @@ class _Builder:
     def comparison(self, node: Any, op: Op, negated: bool) -> Tree:
         only(node, "this", "expression")
         left, right = bare(node.this), bare(node.expression)
+        if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and op in _EQUALITY:
+            listed = exp.In(this=left, expressions=[right])
+            return self.tuples(listed, negated is (op is Op.EQ))
         if isinstance(left, exp.Typeof):
             return self.typed(left, op, right, negated)
         if not depends(left):
             left, right, op = right, left, _FLIPPED.get(op, op)
-        if not depends(left) or self.nodes.depends(right):
+        if not depends(left) or self.nodes.depends(right) or isinstance(right, exp.Array):
             return self.condition(node, negated)
         if isinstance(right, exp.Null):
             return False
@@ -197,9 +195,11 @@ class _Builder:
         only(node, "this", "expression")
         same = isinstance(node, exp.NullSafeEQ) is not negated
         left, right = bare(node.this), bare(node.expression)
+        if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
+            return self.tuples(exp.In(this=left, expressions=[right]), not same)
         if not depends(left):
             left, right = right, left
-        if not depends(left) or self.nodes.depends(right):
+        if not depends(left) or self.nodes.depends(right) or isinstance(right, exp.Array):
             whole = exp.NullSafeEQ(this=left, expression=right)
             return self.condition(whole, not same)
         name = self.nodes.subject(left)
@@ -243,7 +243,8 @@ class _Builder:
         if isinstance(node.this, exp.Tuple):
             return self.tuples(node, negated)
         members = [bare(member) for member in node.expressions]
-        if not depends(node.this) or any(map(self.nodes.depends, members)):
+        is_array = any(isinstance(member, exp.Array) for member in members)
+        if is_array or not depends(node.this) or any(map(self.nodes.depends, members)):
             return self.any_of(node, members, negated)
         name = self.nodes.subject(node.this)
         known = [member for member in members if not isinstance(member, exp.Null)]

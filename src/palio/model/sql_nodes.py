@@ -16,6 +16,7 @@ from palio.model.expressions.reading import (
     read_interval,
 )
 from palio.model.expressions.tree import Call, Expression, Lambda, Slot
+from palio.model.expressions.words import called
 from palio.model.shapes import Unsupported
 from palio.model.sql_tree import bare, depends, name_of, only, position_of, refused
 from palio.model.templates import (
@@ -96,6 +97,13 @@ class TreeReader:
             return False
         return is_foreign(self.expression(node))
 
+    def is_collated(self, node: Any) -> bool:
+        """Does a condition compare by a collation? Spark decides all of it: its literals, too."""
+        if not self.foreign:
+            return False
+        calls = node.find_all(exp.Collate, exp.Anonymous)
+        return any(isinstance(one, exp.Collate) or _is_collate(one) for one in calls)
+
     def expression(self, node: Any, *, beside: Any = None) -> Expression:
         """What a node computes; `beside` an interval, a difference of times is in microseconds."""
         read = read_interval if is_interval(beside) else read_expression
@@ -119,10 +127,10 @@ class TreeReader:
         if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
             only(node, "this", "to", "_type")
             if node.args["to"].this.name in CASTS:
-                return cast(slot(node.this), node.args["to"].this.name, self.zone)
+                return cast(self.slot(node.this), node.args["to"].this.name, self.zone)
         inner, negative = unsigned(node)
         if isinstance(inner, exp.Literal):
-            return literal(slot(inner), negative)
+            return literal(self.slot(inner), negative)
         if isinstance(inner, exp.Null):
             raise Unsupported("NULL cannot stand here", position_of(inner))
         return self.constant(node)
@@ -135,16 +143,28 @@ class TreeReader:
         """A member of an IN list; its slot may hold many."""
         inner, negative = unsigned(node)
         if isinstance(inner, exp.Literal):
-            return members(slot(inner), negative)
+            return members(self.slot(inner), negative)
         return member(self.operand(node))
 
+    def unread(self, tree: Any, literals: int) -> set[int]:
+        """The literals that nothing has read, which would be lost. What is compared with NULL is not read."""
+        unread = {slot for slot in range(literals) if slot not in self.read.slots}
+        if unread and tree.find(exp.Null):
+            unread -= {int(one.this) for one in tree.find_all(exp.Literal) if one.this.isdigit()}
+        return unread
 
-def slot(node: Any) -> int:
-    """The slot that a literal of the shape stands for; nothing else may look like one."""
-    text = node.this
-    if text.isascii() and text.isdigit():
-        return int(text)
-    raise Unsupported("this cannot be read", position_of(node))
+    def slot(self, node: Any) -> int:
+        """The slot that a literal of the shape stands for; nothing else may look like one."""
+        text = node.this
+        if not (text.isascii() and text.isdigit()):
+            raise Unsupported("this cannot be read", position_of(node))
+        found = int(text)
+        self.read.slots[found] += 1
+        return found
+
+
+def _is_collate(call: Any) -> bool:
+    return called(str(call.this)).lower() == "collate"
 
 
 def unsigned(node: Any) -> tuple[Any, bool]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from palio.model.expressions.near_forms import near_form
 from palio.model.expressions.refusals import NO_QUERY
 from palio.model.expressions.words import PATH_MARK, called
 from palio.model.shapes import SUPPORTED, Unsupported
@@ -71,6 +72,8 @@ def only(node: Any, *allowed: str) -> None:
 def refused(node: Any) -> Unsupported:
     if node.find(exp.Query):
         return Unsupported(NO_QUERY, position_of(node))
+    if near := near_form(node):
+        return Unsupported(near, position_of(node))
     return Unsupported(f"{described(node)} cannot stand here: {SUPPORTED}", position_of(node))
 
 

@@ -10,6 +10,7 @@ import re
 
 from palio.errors import ParseError
 from palio.model.expressions.argument_counts import wrong_count
+from palio.model.expressions.refusals import PLAIN_STRING
 from palio.model.literals import origin
 
 
@@ -31,6 +32,11 @@ def syntax_error(text: str, shape: str, error: Exception) -> ParseError:
         return ParseError(f"{lonely[1]} lacks an operand", text, origin(text, lonely.start(1)))
     if (reversed_sign := shape.find("=<")) >= 0:
         offset = reversed_sign
+    if prefixed := _PREFIXED.search(shape):
+        return ParseError(PLAIN_STRING, text, origin(text, prefixed.start()))
+    if operator := _foreign_operator(shape):
+        reason, at = operator
+        return ParseError(reason, text, origin(text, at))
     if offset >= len(shape.rstrip()) and not wrong_count(shape):
         return ParseError("the expression ends too early", text, len(text.rstrip()))
     offset = max(0, offset)
@@ -38,6 +44,46 @@ def syntax_error(text: str, shape: str, error: Exception) -> ParseError:
         return ParseError(wrong[0], text, origin(text, wrong[1]))
     reason = _of_place(shape, offset) or _of_reason(str(detail.get("description") or ""))
     return ParseError(reason, text, origin(text, offset))
+
+
+_PREFIXED = re.compile(r"(?<![\w`'])(?:[bBeEnN]|_\w+)'[0-9]+'")
+_CHARACTERS = {
+    "?": "a predicate has no parameters: write the literal, x = 5",
+    ":": "a predicate has no parameters: write the literal, x = 5",
+    "$": "a predicate has no parameters: write the literal, x = 5",
+    "@": "array_contains(tags, 'x') asks for an element of an array",
+    "{": "write the literal, or m['k'] = 5 for the key of a map",
+}
+
+
+def no_meaning(character: str) -> str:
+    """What is said of a character that predicates do not have."""
+    near = _CHARACTERS.get(character)
+    return f"{character} has no meaning here" + (f"; {near}" if near else "")
+
+
+_OPERATORS = {
+    "**": "power(x, 2)", "===": "x = 5", "!~": "NOT (name RLIKE '^a')", "MOD": "x % 3 or mod(x, 3)",
+    "MATCHES": "name RLIKE '^a'", "STARTS": "startswith(name, 'a')", "ENDS": "endswith(name, 'a')",
+    "CONTAINS": "contains(name, 'a'), or array_contains(tags, 'x')", "HAS": "array_contains(tags, 'x')",
+    "STARTSWITH": "startswith(name, 'a')", "ENDSWITH": "endswith(name, 'a')",
+}  # fmt: skip
+_FOREIGN_OPERATOR = re.compile(
+    r"`(?:[^`]|``)*`|(\*\*|===|!~)|(?<=[\w)\]'`])\s+"
+    r"(MOD|MATCHES|STARTS\s+WITH|ENDS\s+WITH|CONTAINS|HAS|STARTSWITH|ENDSWITH)\s+(?=[\w'(`])",
+    re.IGNORECASE,
+)
+
+
+def _foreign_operator(shape: str) -> tuple[str, int] | None:
+    """The first operator of another language, of a shape that cannot be read."""
+    for found in _FOREIGN_OPERATOR.finditer(shape):
+        if found[1] or found[2]:
+            group = 1 if found[1] else 2
+            shown = " ".join(found[group].split())
+            near = _OPERATORS[shown.upper().split()[0]]
+            return f"{shown} is of other languages; write {near}", found.start(group)
+    return None
 
 
 _OPERATOR_FIRST = re.compile(r"\s*(AND\b|OR\b|[=<>]+)", re.IGNORECASE)

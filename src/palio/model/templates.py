@@ -276,7 +276,7 @@ def is_composite(value: object) -> bool:
 
 
 _NO_ARRAY = (
-    "an array is compared with nothing: array_contains(tags, 'x') asks for an element, "
+    "an array is compared with arrays only, array('x', 'y'): array_contains(tags, 'x') asks for an element, "
     "arrays_overlap(tags, array('x', 'y')) for one of several"
 )
 

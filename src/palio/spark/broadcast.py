@@ -39,10 +39,13 @@ def with_matches(
     into: str,
     invalid: str,
     failures: str | None = None,
+    *,
+    strict: bool = False,
 ) -> DataFrame:
     """The DataFrame and a column of what each message matches; `output` is one of RETURNS. And a column
-    `failures` of how many expressions could not be computed."""
-    match = function(location, output, invalid, messages.names, counts=failures is not None)
+    `failures` of how many expressions could not be computed; with `strict` such a row is invalid."""
+    counts = failures is not None
+    match = function(location, output, invalid, messages.names, counts=counts, strict=strict)
     found = match(*messages.columns)
     if failures is None:
         return df.withColumn(into, found)
@@ -61,13 +64,15 @@ def function(
     names: tuple[str, ...] | None = None,
     *,
     counts: bool = False,
+    strict: bool = False,
 ) -> Any:
     """The Arrow function from messages to what they match; `names` are those of wide columns. With
-    `counts` also to how many expressions could not be computed for each."""
+    `counts` also to how many expressions could not be computed for each; with `strict` that is an error."""
 
     def palio_match(*columns: pa.Array) -> pa.Array:
         with carried():
-            return matches(opened(location), columns, names, output, invalid, counts=counts)
+            table = opened(location)
+            return matches(table, columns, names, output, invalid, counts=counts, strict=strict)
 
     returns = RETURNS[output]
     return arrow_function(
@@ -86,9 +91,13 @@ def matches(
     invalid: str,
     *,
     counts: bool = False,
+    strict: bool = False,
 ) -> pa.Array:
-    """What each message matches; one that is no message is NULL or an error."""
+    """What each message matches; one that is no message is NULL or an error. With `strict` so is one for
+    which an expression cannot be computed."""
     rows, options = rows_of(columns, names)
+    if strict:
+        options["strict"] = True
     if counts:
         output += _AND_FAILURES
     try:
@@ -97,7 +106,7 @@ def matches(
         _answers(table, rows.slice(0, 0), options, output)  # if the type is wrong, all rows are
         if invalid == "error":
             raise _first_bad(table, rows, options, output) from None
-    if "json" in options:
+    if "json" in options and not strict:
         texts = columns[0]
         kept = pa.array([_is_message(text) for text in texts.to_pylist()])
         nothing = pa.scalar(None, texts.type)
@@ -147,7 +156,7 @@ def _answers(
     table: ForwardingTable, rows: pa.RecordBatch, options: dict[str, Any], output: str
 ) -> pa.Array:
     """The answers of rows that are messages; of `output` "... and failures" structs."""
-    if output.endswith(_AND_FAILURES):
+    if output.endswith(_AND_FAILURES) and not options.get("strict"):
         failures = np.zeros(len(rows), np.int32)
 
         def count(_name: str, own: Sequence[int], _reason: str) -> None:
@@ -156,6 +165,10 @@ def _answers(
         counted = {**options, "on_failure": count}
         found = _answers(table, rows, counted, output.removesuffix(_AND_FAILURES))
         return pa.StructArray.from_arrays([found, pa.array(failures)], ["found", "failures"])
+    if output.endswith(_AND_FAILURES):  # nothing has failed where failures are errors
+        found = _answers(table, rows, options, output.removesuffix(_AND_FAILURES))
+        none = pa.array(np.zeros(len(rows), np.int32))
+        return pa.StructArray.from_arrays([found, none], ["found", "failures"])
     found = table.forward_batch(rows, ids=output != "array", **options)
     if output == "flag":
         return pc.greater(pc.list_value_length(found), 0)
@@ -193,8 +206,8 @@ def _pieces(table: ForwardingTable, rows: Any, options: dict[str, str], output: 
 
 def _first_bad(
     table: ForwardingTable, rows: Any, options: dict[str, str], output: str
-) -> InvalidMessage:
-    """The error of the first row that is no message; there is one.
+) -> InvalidValue:
+    """The error of the first row that is no message, or for which a rule cannot be computed; there is one.
 
     It has no row number: Spark cuts a DataFrame into Arrow batches as it likes.
     """
@@ -208,9 +221,23 @@ def _first_bad(
         except InvalidValue as error:
             high = middle
             found = error if high - low == 1 else None
+    shown = _shown(rows, low, options)
+    if options.get("strict") and found.remedy:
+        return InvalidValue(f"{found.detail}, in {shown}", remedy=found.remedy)
     return InvalidMessage(
         found.detail,
         attribute=found.attribute,
-        message=rows.column(0)[low].as_py()[:_SHOWN_MAX] if "json" in options else "",
+        message=shown,
         remedy="invalid='null' gives such rows NULL",
     )
+
+
+def _shown(rows: Any, row: int, options: dict[str, Any]) -> str:
+    """The message of a row that is wrong."""
+    if "json" in options:
+        return str(rows.column(0)[row].as_py())[:_SHOWN_MAX]
+    if not options.get("strict"):
+        return ""
+    [values] = rows.slice(row, 1).to_pylist()
+    there = {n: value for n, value in values.items() if value is not None and n[:1] != "="}
+    return str(there)[:_SHOWN_MAX]

@@ -18,6 +18,7 @@ from palio.spark.expression_choices import COMPARISONS
 from palio.spark.expression_types import (
     ARRAY,
     BOOL,
+    DATE,
     DECIMAL,
     DOUBLE,
     FLOAT,
@@ -31,6 +32,7 @@ from palio.spark.expression_types import (
     TIME,
     ColumnSource,
     NotOnSpark,
+    OnlySpark,
     Typed,
     Write,
     arithmetic_kind,
@@ -85,6 +87,8 @@ def _as_int(part: Typed) -> str:
 
 def _arithmetic(function: str) -> Write:
     def write(parts: list[Typed]) -> Typed:
+        if function in ("try_add", "try_subtract") and {part.kind for part in parts} == {DATE, INT}:
+            raise OnlySpark("days are added to a date")
         require(parts, NUMBERS)
         kind = arithmetic_kind({part.kind for part in parts})
         if function == "try_divide" and kind in (INT, FLOAT):

@@ -42,6 +42,7 @@ from palio.spark.expression_functions import (
     element_of,
 )
 from palio.spark.expression_types import (
+    ARRAY,
     BOOL,
     DATE,
     DOUBLE,
@@ -55,6 +56,7 @@ from palio.spark.expression_types import (
     TIME,
     ColumnSource,
     NotOnSpark,
+    OnlySpark,
     Typed,
     listed,
     of_source,
@@ -105,6 +107,8 @@ class SqlWriter:
             return self._cast(call)
         if call.arguments and isinstance(call.arguments[-1], Lambda):
             return self._over_elements(call)
+        if function == "concat" and any(map(self._is_array, call.arguments)):
+            raise OnlySpark("arrays are joined")
         parts = [self.write(argument) for argument in call.arguments]
         if function in FORMS:
             return FORMS[function](parts)
@@ -112,6 +116,11 @@ class SqlWriter:
         if write is None:
             raise NotOnSpark(f"{function} is computed by the worker")
         return NOTHING if any(part.kind == NULL for part in parts) else write(parts)
+
+    def _is_array(self, expression: Expression) -> bool:
+        if isinstance(expression, AttributeOf):
+            return self.write(expression).kind == ARRAY
+        return isinstance(expression, Call) and expression.function == "array"
 
     # ---- time zones
 

@@ -32,6 +32,11 @@ class NotOnSpark(Exception):
     """The worker computes the expression."""
 
 
+class OnlySpark(NotOnSpark):
+    """The worker does not know how: it joins no arrays, and a DATE is a time for it, to which no days are
+    added."""
+
+
 def kind_of(type: Any) -> str:
     """What a type of Spark is here; the collations of strings are none of ours."""
     if getattr(type, "collation", "UTF8_BINARY") not in ("UTF8_BINARY", None):

@@ -10,6 +10,7 @@ names the expression where only Spark computes it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,9 +21,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from palio.errors import InvalidPredicate
 from palio.model.expressions.foreign import foreign_function, is_foreign
 from palio.model.expressions.names import attributes_of, expression_of
+from palio.model.expressions.refusals import instead
 from palio.model.time_zones import zone_name
 from palio.spark.expression_sql import SqlWriter
-from palio.spark.expression_types import OTHER, ColumnSource, NotOnSpark, kind_of
+from palio.spark.expression_types import OTHER, ColumnSource, NotOnSpark, OnlySpark, kind_of
 from palio.spark.failures import sentence
 from palio.spark.native_sql import native_sql, sent_sql
 
@@ -78,6 +80,8 @@ def _draft(
     if not is_foreign(expression):
         try:
             return _Draft(name, writer.write(expression).sql, is_native=False)
+        except OnlySpark:
+            pass
         except NotOnSpark:
             read = (sources[one].type for one in attributes_of(expression) if one in sources)
             if not any(kind_of(type) == OTHER for type in read):
@@ -96,13 +100,24 @@ def _analysed(df: DataFrame, drafts: list[_Draft]) -> list[tuple[_Draft, Any]]:
             half = len(drafts) // 2
             return _analysed(df, drafts[:half]) + _analysed(df, drafts[half:])
         [draft] = drafts
-        if not is_foreign(expression_of(draft.name)):
+        foreign = foreign_function(expression_of(draft.name))
+        if foreign is None:
+            if draft.is_native:
+                warnings.warn(
+                    f"Spark does not compute {draft.name[1:]}, so rules with it select nothing: {sentence(error)}",
+                    stacklevel=2,
+                )
             return []
         raise InvalidPredicate(
             f"Spark does not compute {draft.name[1:]}: {sentence(error)}",
-            remedy="does the same stand in a WHERE clause over this DataFrame?",
+            remedy=_near(foreign) or "does the same stand in a WHERE clause over this DataFrame?",
         ) from None
     return list(zip(drafts, types, strict=True))
+
+
+def _near(foreign: str) -> str:
+    """What there is instead of a function that Spark has not: strpos, list_contains."""
+    return instead(foreign.removeprefix("the function "))
 
 
 def _types(df: DataFrame, drafts: list[_Draft]) -> list[Any]:

@@ -52,6 +52,7 @@ def forward(
     attributes: str | None = None,
     invalid: str = "error",
     failures: str | None = None,
+    strict: bool = False,
     shared: bool | None = None,
     worker_memory: int | str | None = None,
 ) -> DataFrame:
@@ -78,7 +79,10 @@ def forward(
 
     `failures` names a column that counts, for each row, the expressions that could not be computed:
     a division by zero, a bad cast, an overflow. The workers then compute all expressions but those
-    that only Spark has, whose failures are not counted. With the broadcast strategy only.
+    that only Spark has, whose failures are not counted. With `strict=True` a row for which a rule's expression
+    cannot be computed ends the job, with an error that names the rule and shows the row; with
+    `invalid="null"` it is NULL. Both with the broadcast strategy only: in a partitioned table a message meets
+    some of the shards, so what fails depends on the partition.
 
     `shared=True`: every worker sees the path, do not ship the file; see `tables.located`.
     """
@@ -90,10 +94,11 @@ def forward(
     if isinstance(table, Mapping):
         table = table_of(table, session_zone(df.sparkSession))
     chosen, place = placed_for(df, table, strategy, shared, worker_memory)
-    if failures is not None and chosen != "broadcast":
+    tells_failures = failures is not None or strict
+    if tells_failures and chosen != "broadcast":
         raise InvalidValue(
             "the partitioned strategy does not count failures of expressions",
-            remedy='leave failures= out, or choose strategy="broadcast"',
+            remedy='leave failures= and strict= out, or choose strategy="broadcast"',
         )
     messages = messages_of(
         df,
@@ -103,11 +108,11 @@ def forward(
         map=map,
         variant=variant,
         attributes=attributes,
-        by_worker=failures is not None,
+        by_worker=tells_failures,
     )
     with_matches = STRATEGIES[chosen]
-    if failures is not None:
-        with_matches = partial(broadcast_matches, failures=failures)
+    if tells_failures:
+        with_matches = partial(broadcast_matches, failures=failures, strict=strict)
     if output != "pairs":
         return with_matches(df, messages, place, output, into, invalid)
     # Spark explodes faster than Python would, and only the messages travel.

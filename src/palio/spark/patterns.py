@@ -32,6 +32,7 @@ from palio.routing.packets import Publish
 from palio.routing.patterns import Compound, Monitor, Pattern, parse
 from palio.routing.patterns.automaton import stamp
 from palio.routing.patterns.pattern import Part, leaves
+from palio.spark.expressions import session_zone
 from palio.spark.messages import is_attribute, messages_of, quoted
 
 if TYPE_CHECKING:
@@ -57,10 +58,12 @@ def match_patterns(
     are columns on which the messages of a match agree, more than those that the pattern's `same`
     names. Without any, one task does all the work.
 
+    A text is written in the time zone of the session, as `forward` reads it.
+
     The answer has the key columns, `start` and `end` (timestamps), and `messages`, the messages of
     the match in their order, as JSON objects.
     """
-    found = parse(pattern)
+    found = parse(pattern, zone=session_zone(df.sparkSession))
     if isinstance(key, str):
         raise InvalidValue(f"key is a list of names, not the text {key!r}")
     same = tuple(dict.fromkeys((*found.same, *(key or ()))))

@@ -22,6 +22,9 @@ from palio.model.language import parse
         ("lowr(x) = 'a'", "near it: lower"),
         ("levenshtein(x, 'a') < 3", "both lengths"),
         ("sum(x) > 3", "one message at a time"),
+        ("strpos(x, 'a') > 0", r"instr\(name, 'a'\)"),
+        ("list_contains(tags, 'a')", "array_contains"),
+        ("starts_with(x, 'a')", "startswith"),
     ],
 )
 def test_a_refusal_helps(text: str, says: str) -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ import palio
 from palio import blocking
 from palio.errors import (
     ClientClosed,
+    InvalidValue,
     RefusedByBroker,
     SubscriptionEnded,
     Unreachable,
@@ -83,6 +85,17 @@ def test_publish_and_subscribe(background: Background, url: str) -> None:
         assert (client.name, client.broker, client.identity) == ("ann", "stand-in", "anyone")
         assert (client.unacknowledged, client.rejected, client.quenched) == (0, 0, 0)
         assert client.is_connected
+
+
+def test_the_zone_of_the_text(background: Background, url: str) -> None:
+    with blocking.connect(url) as client:
+        text = "at = TIMESTAMP '2024-03-01 10:00:00'"
+        with client.subscribe(text, zone="America/New_York", timeout=5) as subscription:
+            for hour in (10, 15):
+                client.publish({"at": datetime(2024, 3, 1, hour, tzinfo=UTC)})
+            assert subscription.next(5).attributes["at"].hour == 15  # type: ignore[union-attr]
+        with pytest.raises(InvalidValue, match="no time zone"):
+            client.watch("[x = 1] then [x = 2]", zone="Nowhere")
 
 
 def test_requests(background: Background, url: str) -> None:

@@ -254,6 +254,21 @@ class TestSubscribing:
             await compound[0].ack()
 
     @in_loop
+    async def test_the_zone_of_the_text(self) -> None:
+        async with Served() as served, palio.connect(served.url) as client:
+            text, zone = "at = TIMESTAMP '2024-03-01 10:00:00'", "America/New_York"
+            wanted = client.subscribe(text, zone=zone)
+            assert wanted._request["predicate"] == str(palio.parse(text, zone=zone))
+            watch = client.watch(f"[{text}] then [x = 2]", zone=zone)
+            assert "2024-03-01T15:00:00Z" in watch._request["pattern"]
+            with pytest.raises(InvalidValue, match="no time zone"):
+                client.watch("[x = 1] then [x = 2]", zone="Nowhere")
+            async with wanted as subscription:
+                for hour in (10, 15):
+                    await client.publish({"at": datetime(2024, 3, 1, hour, tzinfo=UTC)})
+                assert (await anext(subscription)).attributes["at"].hour == 15  # type: ignore[union-attr]
+
+    @in_loop
     async def test_many_notes_at_once(self) -> None:
         async with Served() as served, palio.connect(served.url) as client:
             async with client.subscribe("x >= 0") as subscription:

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import palio
-from palio.errors import InvalidPattern, LimitExceeded, PalioError, ParseError
+from palio.errors import InvalidPattern, InvalidValue, LimitExceeded, PalioError, ParseError
 from palio.model.covering import intersects
-from palio.routing.patterns import And, Or, Part, Pattern, Then, With, Within, parse, pattern
+from palio.routing.patterns import (
+    And,
+    Monitor,
+    Or,
+    Part,
+    Pattern,
+    Then,
+    With,
+    Within,
+    parse,
+    pattern,
+)
 from palio.routing.patterns.pattern import COMPARED_MAX
 from tests import strategies
 from tests.routing.patterns.pattern_strategies import nodes
@@ -32,6 +44,39 @@ def test_what_is_read() -> None:
     assert parse("[a = ']' OR `]` = \"]\" /* ] */ AND b = r'\\]' -- ]\n]").node == Part(
         palio.parse("a = ']' OR `]` = ']' AND b = r'\\]'")
     )
+
+
+def test_brackets_in_a_predicate() -> None:
+    read = parse("[tags[0] = ']' AND m['k'] = 5] then [a[b[c[0]]] = 1]")
+    parts = (Part(palio.parse("tags[0] = ']' AND m['k'] = 5")), Part(palio.parse("a[b[c[0]]] = 1")))
+    assert read.node == Then(parts)
+    assert parse(str(read)) == read
+    with pytest.raises(ParseError, match="is not closed"):
+        parse("[tags[0 = 1] then [x = 2]")
+    started = time.monotonic()
+    for text in ("[" * 1_000_000, "[x[" + "y[" * 500_000, "[" + "x[0] " * 200_000):
+        with pytest.raises(ParseError, match="is not closed"):
+            parse(text)
+    assert time.monotonic() - started < 10
+
+
+def test_the_zone_of_the_text() -> None:
+    text = "[at = TIMESTAMP '2024-03-01 10:00:00'] then [hour(at) = 11]"
+    read = parse(text, zone="America/New_York")
+    first, second = (
+        palio.parse(one[1:-1], zone="America/New_York") for one in text.split(" then ")
+    )
+    assert read.node == Then((Part(first), Part(second)))
+    assert read != parse(text) == parse(text, zone="UTC")
+    assert parse(str(read)) == read, "what is printed says its zone"
+    assert parse(text, zone="America/New_York", limit=2) == read
+    hours = [datetime(2024, 3, 1, 10, tzinfo=UTC) + timedelta(hours=i) for i in range(24)]
+    for zone, begins in ((None, 10), ("America/New_York", 15)):
+        monitor = Monitor(text, zone=zone)
+        [found] = [c for i, at in enumerate(hours) for c in monitor.feed(({"at": at}, i))]
+        assert (found.start, found.end) == (begins - 10, begins - 9)
+    with pytest.raises(InvalidValue, match="no time zone"):
+        parse(text, zone="Nowhere")
 
 
 def test_normal_form() -> None:

@@ -81,6 +81,21 @@ def first_slot(expression: Expression) -> int:
     return first_slot(expression.body) if isinstance(expression, Lambda) else -1
 
 
+def slots_of(expression: Expression) -> set[int]:
+    """The literals that an expression reads."""
+    found: set[int] = set()
+    left = [expression]
+    while left:
+        one = left.pop()
+        if isinstance(one, Slot):
+            found.add(one.number)
+        elif isinstance(one, Call):
+            left += one.arguments
+        elif isinstance(one, Lambda):
+            left.append(one.body)
+    return found
+
+
 def has_attributes(expression: Expression) -> bool:
     if isinstance(expression, Call):
         return any(map(has_attributes, expression.arguments))

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 from sqlglot import exp
 
 from palio.model.expressions.functions import FUNCTIONS
+from palio.model.expressions.near_forms import near_form
 from palio.model.expressions.node_table import CAST_TYPES
 from palio.model.expressions.simplifying import field_of
 from palio.model.expressions.tree import Call, Constant, Expression, Slot
@@ -118,7 +119,7 @@ def like(reader: NodeReader, node: Any) -> Expression:
 
 def in_(reader: NodeReader, node: Any) -> Expression:
     if any(value for key, value in node.args.items() if key not in ("this", "expressions")):
-        raise NotAnExpression(node, "IN takes a list of values here")
+        raise NotAnExpression(node, near_form(node) or "IN takes a list of values here")
     if not node.expressions or isinstance(node.this, exp.Tuple):
         raise NotAnExpression(node, "IN takes a list of values here")
     return Call("in", tuple(map(reader.read, (node.this, *node.expressions))))
@@ -141,7 +142,7 @@ def bracket(reader: NodeReader, node: Any) -> Expression:
 def dot(reader: NodeReader, node: Any) -> Expression:
     """m['k'].name and items[0].name"""
     if not isinstance(node.expression, exp.Identifier):
-        raise NotAnExpression(node)
+        raise NotAnExpression(node, near_form(node))
     return field_of(reader.read(node.this), node.expression.this)
 
 
@@ -149,7 +150,8 @@ def cast(reader: NodeReader, node: Any) -> Expression:
     wanted = node.args["to"].this.name
     function = f"cast as {CAST_TYPES.get(wanted, wanted)}"
     if function not in FUNCTIONS:
-        raise NotAnExpression(node, f"there is no CAST to {wanted}", is_wrong=False)
+        near = "; compare hour(at) and minute(at)" if wanted == "TIME" else ""
+        raise NotAnExpression(node, f"there is no CAST to {wanted}{near}", is_wrong=False)
     return Call(function, (reader.read(node.this),))
 
 
@@ -181,6 +183,7 @@ def collate(_reader: NodeReader, node: Any) -> Expression:
         node,
         "strings are compared by code points, so there is no COLLATE; without regard to case write "
         "lower(name) = 'ann'",
+        is_wrong=False,
     )
 
 

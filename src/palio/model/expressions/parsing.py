@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from palio.errors import ParseError
 from palio.model.caches import cached, text_bytes
-from palio.model.expressions.reading import NotAnExpression, filled, read_expression
+from palio.model.expressions.reading import (
+    NotAnExpression,
+    filled,
+    read_expression,
+    slots_of,
+)
 from palio.model.expressions.text import TEXT_MAX
 from palio.model.expressions.tree import Expression
 from palio.model.literals import BadLiteral, Literal, lift, origin, slot_origin
-from palio.model.shapes import parsed
+from palio.model.shapes import UNREAD, lengths, parsed
 from palio.model.sql_tree import described, name_of, position_of
 
 
@@ -32,21 +37,33 @@ def shape_of_text(text: str) -> tuple[Expression, list[Literal]]:
         raise ParseError(f"an expression has at most {TEXT_MAX:,} characters", text[:100], 0)
     shape, literals = lift(text)
     try:
-        return _expression(shape), literals
+        return _expression((shape, len(literals))), literals
     except ParseError:
-        return _read(text, shape), literals  # once more, for an error that points into this text
+        return _read(
+            text, shape, len(literals)
+        ), literals  # once more, for an error that points into this text
     except RecursionError:
         raise ParseError(_TOO_DEEP, text[:100], 0) from None
 
 
-@cached(4096, text_bytes)
-def _expression(shape: str) -> Expression:
-    return _read(shape, shape)
+def _key_bytes(key: tuple[str, int]) -> int:
+    return text_bytes(key[0])
 
 
-def _read(text: str, shape: str) -> Expression:
+@cached(4096, _key_bytes)
+def _expression(key: tuple[str, int]) -> Expression:
+    """Of a shape with so many literals."""
+    shape, literals = key
+    return _read(shape, shape, literals)
+
+
+def _read(text: str, shape: str, literals: int) -> Expression:
     try:
-        return read_expression(parsed(text, shape, foreign=True), name_of, foreign=True)
+        found = read_expression(parsed(text, shape, foreign=True), name_of, foreign=True)
     except NotAnExpression as error:
         reason = error.reason or f"{described(error.node)} cannot stand here"
         raise ParseError(reason, text, origin(text, position_of(error.node))) from None
+    unread = set(range(literals)) - slots_of(found) - lengths(shape)
+    if unread:
+        raise ParseError(UNREAD, text, slot_origin(text, min(unread)))
+    return found

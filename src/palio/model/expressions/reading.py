@@ -16,8 +16,10 @@ from palio.model.expressions.argument_counts import counted
 from palio.model.expressions.filling import filled as filled
 from palio.model.expressions.filling import first_slot as first_slot
 from palio.model.expressions.filling import has_attributes as has_attributes
+from palio.model.expressions.filling import slots_of as slots_of
 from palio.model.expressions.foreign_reading import foreign_call
 from palio.model.expressions.functions import FUNCTIONS
+from palio.model.expressions.near_forms import near_form
 from palio.model.expressions.node_forms import NotAnExpression as NotAnExpression
 from palio.model.expressions.node_table import CALLS, IGNORED, OF_DATES, Arguments, looseness
 from palio.model.expressions.refusals import CHANGING, NO_QUERY
@@ -119,7 +121,9 @@ class _ExpressionReader:
         form = node_forms.FORMS.get(kind)
         if form is None:
             changing = CHANGING.get(_CHANGING_NODES.get(kind, ""), "")
-            raise NotAnExpression(node, changing and f"{_CHANGING_NODES[kind]} {changing}")
+            reason = f"{_CHANGING_NODES[kind]} {changing}" if changing else near_form(node)
+            is_wrong = False if kind is exp.HexString else None  # Spark takes it
+            raise NotAnExpression(node, reason, is_wrong=is_wrong)
         return form(self, node)
 
     def _of_variable(self, node: Any) -> Expression | None:
@@ -137,7 +141,7 @@ class _ExpressionReader:
             raise NotAnExpression(node, "beside another operator this needs parentheses")
         extra = [key for key, value in node.args.items() if value and key not in keys]
         if any(key not in IGNORED for key in extra):
-            raise NotAnExpression(node)
+            raise NotAnExpression(node, near_form(node))
         found = [node.args.get(key) for key in keys]
         if isinstance(node, OF_DATES):
             found = [_unwrapped(one) for one in found]
@@ -160,7 +164,9 @@ class _ExpressionReader:
             raise NotAnExpression(node, f"{function} takes an array and a lambda: tag -> tag = 'x'")
         array, body = self.read(nodes[0]), nodes[1]
         if len(body.expressions) != 1:
-            raise NotAnExpression(node, f"the lambda of {function} takes one variable")
+            is_wrong = function not in _WITH_POSITION
+            reason = f"the lambda of {function} takes one variable"
+            raise NotAnExpression(node, reason, is_wrong=is_wrong)
         level = len(self._variables)
         if level == LAMBDAS_MAX:
             raise NotAnExpression(node, f"lambdas are nested more than {LAMBDAS_MAX} deep")
@@ -244,6 +250,8 @@ def _in_json(node: Any) -> Expression | None:
     return Call("get_json_object", (AttributeOf(found[0]), Constant(f"$.{found[1]}")))
 
 
+_WITH_POSITION = ("transform", "filter")
+"""Whose lambdas may have a second variable in Spark, the position."""
 _WITH_INTERVALS = (exp.Add, exp.Sub, exp.Between, *_COMPARISONS)
 _CHANGING_NODES: dict[type[Any], str] = {
     exp.CurrentDate: "current_date",

@@ -33,6 +33,13 @@ NO_QUERY = (
     "a query cannot stand here: a predicate sees one message at a time; write the list, x IN (1, 2), "
     "or publish what is looked up as an attribute"
 )
+IN_JSON = "is of other databases; write get_json_object(body, '$.a') or body:a"
+PLAIN_STRING = "a string is written without a letter before it: 'abc'"
+QUANTIFIED = (
+    "ANY, SOME and ALL stand behind LIKE only; array_contains(tags, 'x') asks for an element, x IN (1, 2) for "
+    "one of a list"
+)
+_QUANTIFIERS = frozenset({"any", "some", "all"})
 _RAISING = frozenset({"raise_error", "assert_true"})
 _INSTEAD = {
     "ilike": "write name ILIKE 'a%'",
@@ -49,6 +56,36 @@ _INSTEAD = {
     "json_tuple": "write get_json_object(body, '$.a')",
     "from_json": "write get_json_object(body, '$.a')",
     "regexp": "write name REGEXP '^a'",
+    **dict.fromkeys(
+        ("strpos", "indexof", "index_of", "find", "charpos"),
+        "write instr(name, 'a') > 0, locate('a', name) or contains(name, 'a')",
+    ),
+    **dict.fromkeys(("str_contains", "includes", "has"), "write contains(name, 'a')"),
+    **dict.fromkeys(("starts_with", "begins_with", "has_prefix"), "write startswith(name, 'a')"),
+    **dict.fromkeys(("ends_with", "has_suffix"), "write endswith(name, 'a')"),
+    **dict.fromkeys(
+        ("list_contains", "list_has", "array_has", "contains_element"),
+        "write array_contains(tags, 'x')",
+    ),
+    **dict.fromkeys(
+        ("list_has_any", "array_has_any"), "write arrays_overlap(tags, array('x', 'y'))"
+    ),
+    **dict.fromkeys(("array_length", "list_length"), "write size(tags)"),
+    **dict.fromkeys(
+        ("regexp_matches", "regexp_full_match", "regexp_contains", "regex_match", "like_regex"),
+        "write name RLIKE '^a'",
+    ),
+    **dict.fromkeys(
+        ("json_extract", "json_extract_string", "json_value", "json_extract_path_text"),
+        "write get_json_object(body, '$.a')",
+    ),
+    **dict.fromkeys(("to_lower", "tolower"), "write lower(name)"),
+    **dict.fromkeys(("to_upper", "toupper"), "write upper(name)"),
+    **dict.fromkeys(("tostring", "to_string"), "write CAST(x AS STRING)"),
+    **dict.fromkeys(("toint", "to_int"), "write CAST(x AS INT)"),
+    **dict.fromkeys(("iif", "ternary"), "write if(x > 3, y, z)"),
+    "strftime": "compare year(at), month(at) and the other parts",
+    "epoch": "write unix_timestamp(at)",
     "aggregate": "write exists, forall, filter or transform",
     "reduce": "write exists, forall, filter or transform",
 }
@@ -57,7 +94,7 @@ _INSTEAD = {
 def is_refused(word: str) -> bool:
     """Is it refused where Spark computes expressions, too?"""
     name = word.lower()
-    return name in CHANGING or name in MANY_ROWS or name in _RAISING
+    return name in CHANGING or name in MANY_ROWS or name in _RAISING or name in _QUANTIFIERS
 
 
 def refusal(word: str) -> str:
@@ -65,6 +102,8 @@ def refusal(word: str) -> str:
     name = word.lower()
     if name in _RAISING:
         return f"{name}() ends a job, and no message may do that"
+    if name in _QUANTIFIERS:
+        return QUANTIFIED
     if name in CHANGING:
         return f"{name}() {CHANGING[name]}"
     if name in MANY_ROWS:
@@ -83,3 +122,8 @@ def refusal(word: str) -> str:
         else "those that are stand"
     )
     return f"the function {word} is not supported; {known} in docs/reference/functions.md"
+
+
+def instead(word: str) -> str:
+    """What to write instead of such a function; empty: nothing is known of it."""
+    return _INSTEAD.get(word.lower(), "")

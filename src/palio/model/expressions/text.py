@@ -60,11 +60,14 @@ def sql_of(expression: Expression) -> str:
             f"CAST({sql_of(expression.arguments[0])} AS {expression.function.removeprefix(_CAST)})"
         )
     if expression.function.startswith(SYNTAX):
-        return syntax_sql(expression.function, [operand_sql(one) for one in expression.arguments])
-    arguments = [
-        _lambda(one) if isinstance(one, Lambda) else sql_of(one) for one in expression.arguments
-    ]
+        parts = [_argument(one, operand_sql) for one in expression.arguments]
+        return syntax_sql(expression.function, parts)
+    arguments = [_argument(one, sql_of) for one in expression.arguments]
     return f"{expression.function}({', '.join(arguments)})"
+
+
+def _argument(expression: Expression, write: Callable[[Expression], str]) -> str:
+    return _lambda(expression) if isinstance(expression, Lambda) else write(expression)
 
 
 def is_operator(expression: Expression) -> bool:

@@ -145,6 +145,7 @@ class BlockingClient(BlockingOperatorRequests):
         credit: int = CREDIT,
         full: str | None = None,
         deliveries_max: int | None = None,
+        zone: str | None = None,
         timeout: float | None = None,
     ) -> BlockingSubscription:
         """Notes of the messages that a predicate selects; the broker has accepted it on return.
@@ -161,6 +162,7 @@ class BlockingClient(BlockingOperatorRequests):
                 credit=credit,
                 full=full,
                 deliveries_max=deliveries_max,
+                zone=zone,
             ).__aenter__()
 
         source = self._loop.call(begin())
@@ -180,12 +182,17 @@ class BlockingClient(BlockingOperatorRequests):
         return [subscription for subscription in known if subscription is not None]
 
     def watch(
-        self, pattern: str | Pattern, *, credit: int = CREDIT, timeout: float | None = None
+        self,
+        pattern: str | Pattern,
+        *,
+        credit: int = CREDIT,
+        zone: str | None = None,
+        timeout: float | None = None,
     ) -> BlockingPatternSubscription:
         """Compounds of a pattern: lists of notes without a body."""
 
         async def begin() -> PatternSubscription:
-            return await self._client.watch(pattern, credit=credit).__aenter__()
+            return await self._client.watch(pattern, credit=credit, zone=zone).__aenter__()
 
         return BlockingPatternSubscription(self._loop.call(begin()), self._loop, timeout)
 

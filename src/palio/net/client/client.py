@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 from palio.errors import InvalidPredicate, InvalidValue, Unreachable
 from palio.model.advertisement import Advertisement, parse_advertisement
 from palio.model.covering import as_predicate, covers
+from palio.model.language import parse
 from palio.model.predicate import Constraint, Predicate
 from palio.net.client.connection import Connection
 from palio.net.client.home_brokers import HomeBrokers, name_and_home
@@ -34,6 +35,7 @@ from palio.net.client.subscription import PatternSubscription, Subscription
 from palio.net.client.times import Duration, check_delayed, with_delay, with_expiry
 from palio.protocol.wire.message_headers import Headers
 from palio.protocol.wire.queue_control import ForgetDurable
+from palio.routing.patterns.language import parse as parse_pattern
 from palio.routing.patterns.pattern import Pattern
 
 log = logging.getLogger("palio.client")
@@ -205,6 +207,7 @@ class Client(Requester, OperatorRequests):
         credit: int = CREDIT,
         full: str | None = None,
         deliveries_max: int | None = None,
+        zone: str | None = None,
     ) -> Subscription:
         """Notes of the messages that a predicate selects, from now on.
 
@@ -219,6 +222,8 @@ class Client(Requester, OperatorRequests):
                  "block" (default: the broker's `[queues] full`; live: "drop")
         deliveries_max  durable: a message that was delivered so often and not acknowledged is published
                  as a dead letter (default: the broker's `[queues] deliveries`)
+        zone     the time zone of the text: of its TIMESTAMP literals, and of what `hour(at)` shows
+                 (default: UTC)
 
         `async with` waits until the broker has accepted it; iterating does not.
         """
@@ -236,7 +241,7 @@ class Client(Requester, OperatorRequests):
             raise InvalidValue("`since` needs a durable subscription: give it a name, durable=...")
         if deliveries_max is not None:
             check_deliveries(deliveries_max, durable)
-        text = str(predicate)
+        text = str(predicate if zone is None else parse(predicate, zone=zone))
         name, home = name_and_home(durable or "")
         subscription = Subscription(
             self.feeds,
@@ -276,10 +281,14 @@ class Client(Requester, OperatorRequests):
                 raise outcome
         return ended
 
-    def watch(self, pattern: str | Pattern, *, credit: int = CREDIT) -> PatternSubscription:
-        """Compounds of a pattern (`[x = 1] then [x = 2]`, ...): lists of notes without a body."""
+    def watch(
+        self, pattern: str | Pattern, *, credit: int = CREDIT, zone: str | None = None
+    ) -> PatternSubscription:
+        """Compounds of a pattern (`[x = 1] then [x = 2]`, ...): lists of notes without a body.
+        `zone` is the time zone of the text (default: UTC)."""
         self._status.check()
-        feeds, text = self._connection.feeds, str(pattern)
+        read = pattern if zone is None else parse_pattern(pattern, zone=zone)
+        feeds, text = self._connection.feeds, str(read)
         publish = self._publishing.publish
         return PatternSubscription(feeds, f"watch {text}", publish, pattern=text, credit=credit)
 

@@ -19,6 +19,7 @@ from typing import NoReturn
 from palio.errors import InvalidPattern, LimitExceeded, ParseError
 from palio.model import language
 from palio.model.predicate import Predicate
+from palio.model.shapes import BRACKETS_MAX
 from palio.routing.patterns.pattern import (
     CLASH,
     PARTS_MAX,
@@ -49,20 +50,26 @@ _OPERATORS: dict[str, type[Then | And | With | Or]] = {
     "with": With,
     "or": Or,
 }
-# A predicate up to its bracket: a bracket inside of a string, a quoted name or a comment is none.
-_PREDICATE = re.compile(
-    r"""(?: (?<![\w$])[rR](?:'[^']*'|"[^"]*")
+# A predicate up to its bracket: a bracket inside of a string, a quoted name or a comment is none, and that of
+# tags[0] is closed within.
+_PIECE = r"""(?<![\w$])[rR](?:'[^']*'|"[^"]*")
         | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*`
         | --[^\n]* | /\*(?:.*?\*/|.*)
-        | [^]'"`] )*+""",
-    re.VERBOSE | re.DOTALL,
-)
+        | [^]['"`]"""
 
 
-def parse(text: str | Pattern, *, limit: int | None = None) -> Pattern:
+def _bracketed(levels: int) -> str:
+    inner = rf" | \[ {_bracketed(levels - 1)} \]" if levels else ""
+    return f"(?: {_PIECE}{inner} )*+"
+
+
+_PREDICATE = re.compile(_bracketed(BRACKETS_MAX), re.VERBOSE | re.DOTALL)
+
+
+def parse(text: str | Pattern, *, limit: int | None = None, zone: str | None = None) -> Pattern:
     """Read a pattern. `limit` bounds the number of filters of all its parts together; None: each part
-    has the limit of a predicate. Raises ParseError, which points at the character, or its child
-    LimitExceeded.
+    has the limit of a predicate. `zone` is the time zone of the predicates' texts, UTC by default. Raises
+    ParseError, which points at the character, or its child LimitExceeded.
 
     >>> parse("[what = 'login'] then [level > 3] within 10 minutes same host")
     Pattern([what = 'login'] then [level > 3] within 10 minutes same host)
@@ -75,7 +82,7 @@ def parse(text: str | Pattern, *, limit: int | None = None) -> Pattern:
         raise LimitExceeded(
             f"the pattern has {len(text):,} characters, the limit is {language.TEXT_MAX:,}"
         )
-    reader = _PatternReader(text, limit)
+    reader = _PatternReader(text, limit, zone)
     node = reader.chain(0)
     bounded = reader.bounded
     names = reader.same()
@@ -89,12 +96,12 @@ def parse(text: str | Pattern, *, limit: int | None = None) -> Pattern:
 class _PatternReader:
     """A text and how far it has been read; `at` is always on a token or at the end."""
 
-    def __init__(self, text: str, limit: int | None) -> None:
+    def __init__(self, text: str, limit: int | None, zone: str | None) -> None:
         self.text = text
         self.at = 0
         self.parts = 0
         self._filters = 0
-        self._limit = limit
+        self._limit, self._zone = limit, zone
         self._compared = 0  # constraints, by all of `and` so far
         self.bounded = False  # the chain read last ended in a `within`
         self._skip(0)
@@ -172,9 +179,9 @@ class _PatternReader:
     def _predicate(self, text: str) -> Predicate:
         """Parse a predicate. It may have as many filters as the limit leaves for it."""
         if self._limit is None:
-            return language.parse(text)
+            return language.parse(text, zone=self._zone)
         left = self._limit - self._filters
-        predicate = language.parse(text, limit=left) if left > 0 else None
+        predicate = language.parse(text, limit=left, zone=self._zone) if left > 0 else None
         self._filters += 1 if predicate is None else len(predicate.filters)
         if predicate is None or self._filters > self._limit:
             raise LimitExceeded(

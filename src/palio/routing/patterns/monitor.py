@@ -71,8 +71,9 @@ class Matcher(ABC, Generic[Out]):
         keys_max: int = KEYS_MAX,
         held_max: int = HELD_MAX,
         bytes_max: int = BYTES_MAX,
+        zone: str | None = None,
     ) -> None:
-        """`lateness`: microseconds for which messages are held, to bring them into order; 0: they
+        """`zone`: the time zone of the pattern's text, UTC by default. `lateness`: microseconds for which messages are held, to bring them into order; 0: they
         come in order; None: they are held until `expire` releases them.
         `keys_max`: for how many values of `same` instances may be open at a time. `held_max`: how
         many messages may be held; beyond that, the oldest is processed early. `bytes_max`: about how many
@@ -81,7 +82,7 @@ class Matcher(ABC, Generic[Out]):
         """
         if (lateness or 0) < 0 or min(keys_max, held_max, bytes_max) < 1:
             raise InvalidPattern("lateness is 0 or more microseconds, the limits are 1 or more")
-        self.pattern = parse(pattern)
+        self.pattern = parse(pattern, zone=zone)
         self.lateness, self.keys_max, self.held_max = lateness, keys_max, held_max
         self.bytes_max = bytes_max
         self.counters = PatternCounters()
