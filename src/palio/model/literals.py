@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from math import isinf
 from typing import TypeAlias
 
 from palio.errors import InvalidValue
+from palio.model.long_decimals import LongDecimal, compared, digits_of
 from palio.model.values import Value, as_value
 
 Literal: TypeAlias = str | list[str]
@@ -172,7 +174,7 @@ def _walk(text: str) -> Iterator[tuple[int, int, int, int | None]]:
         there += len(part)
 
 
-def read(token: str, negative: bool = False) -> Value:
+def read(token: str, negative: bool = False) -> Value | LongDecimal:
     """The value of a literal; `negative` for a minus sign in front of it."""
     if token[0] == "'":
         body = token[1:-1]
@@ -208,7 +210,7 @@ def read_double(text: str) -> float:
 _SPECIAL = frozenset(sign + word for sign in ("", "+", "-") for word in ("inf", "infinity", "nan"))
 
 
-def _read_unusual(token: str, negative: bool) -> Value:
+def _read_unusual(token: str, negative: bool) -> Value | LongDecimal:
     first = token[0]
     if first == "-":
         return read(token[1:], not negative)
@@ -219,7 +221,7 @@ def _read_unusual(token: str, negative: bool) -> Value:
     return _number(token, negative)
 
 
-def _number(token: str, negative: bool) -> Value:
+def _number(token: str, negative: bool) -> Value | LongDecimal:
     if token.isascii() and token.isdigit():
         if len(token) > 25:
             raise InvalidValue(f"the integer {token[:20]}... does not fit in 64 bits")
@@ -238,7 +240,20 @@ def _number(token: str, negative: bool) -> Value:
     value = float(digits)
     if isinf(value):
         raise InvalidValue(f"the number {token[:40]} does not fit in a double")
+    is_decimal = suffix == "BD" or (suffix != "D" and "e" not in digits.lower())
+    if is_decimal and _PLAIN_MAX < len(digits) <= _DECIMAL_MAX:
+        return _decimal(Decimal(digits), negative)
     return -value if negative else value
+
+
+_PLAIN_MAX, _DECIMAL_MAX = 15, 1_000
+"""Characters: those of a decimal that is a double in any case, and of one that is read as a decimal."""
+
+
+def _decimal(value: Decimal, negative: bool) -> float | LongDecimal:
+    """A decimal of up to 38 digits is what is written; of one with more the double counts."""
+    signed = value.copy_negate() if negative else value  # a minus would round it
+    return float(signed) if digits_of(signed) is None else compared(signed)
 
 
 _SUFFIXED = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)(|[lLsSyYdD]|[bB][dD])")
