@@ -160,6 +160,12 @@ def test_constraints_of_decimals() -> None:
     assert palio.Constraint("x", "=", Decimal("0.1")) == palio.Constraint("x", "=", 0.1)
 
 
+def test_a_decimal_that_no_rule_asks_for() -> None:
+    table = palio.ForwardingTable.compile({"a": "y + 1 = 3"})
+    assert table.forward({"x": LONG, "y": 2}) == ["a"]
+    assert table.forward(palio.Message({"x": LONG, "y": 2})) == ["a"]
+
+
 def test_what_is_not_covered() -> None:
     """0.1 as a double satisfies the one and not the other."""
     a, b = palio.parse("x > 0.1"), palio.parse("x >= 0.10000000000000000001")

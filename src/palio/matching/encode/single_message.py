@@ -47,7 +47,7 @@ def flattened(
             as_name(name)
             if kind in PLAIN:
                 as_value(name, value)
-            elif not is_array(value):
+            elif kind is not LongDecimal and not is_array(value):
                 if isinstance(unwrapped(value), Mapping):
                     return flattened(heads, _unnested(heads, message))
                 as_content(name, value)
