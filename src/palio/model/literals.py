@@ -240,14 +240,18 @@ def _number(token: str, negative: bool) -> Value | LongDecimal:
     value = float(digits)
     if isinf(value):
         raise InvalidValue(f"the number {token[:40]} does not fit in a double")
-    is_decimal = suffix == "BD" or (suffix != "D" and "e" not in digits.lower())
-    if is_decimal and _PLAIN_MAX < len(digits) <= _DECIMAL_MAX:
+    if len(digits) > _PLAIN_MAX and _is_decimal(digits, suffix):
         return _decimal(Decimal(digits), negative)
     return -value if negative else value
 
 
 _PLAIN_MAX, _DECIMAL_MAX = 15, 1_000
 """Characters: those of a decimal that is a double in any case, and of one that is read as a decimal."""
+
+
+def _is_decimal(digits: str, suffix: str) -> bool:
+    is_exact = suffix == "BD" or (suffix != "D" and "e" not in digits.lower())
+    return is_exact and len(digits) <= _DECIMAL_MAX
 
 
 def _decimal(value: Decimal, negative: bool) -> float | LongDecimal:
