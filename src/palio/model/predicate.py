@@ -120,7 +120,7 @@ class Filter(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
         """Does this filter select the message? `failed` is told of expressions that could not be
         computed: the name, and why."""
         known = message if type(message) is Message else as_message(message)
-        values = known.compared
+        values = known._values if known._exact is None else known.compared
         for c in self.constraints:  # `all` takes twice as long
             name = c.name
             if name[:1] == "=":
@@ -174,7 +174,7 @@ class Predicate(msgspec.Struct, frozen=True, gc=False):
     def matches(self, message: Message | Mapping[str, object]) -> bool:
         """Does this predicate select the message?"""
         known = as_message(message)
-        values = known.compared
+        values = known._values if known._exact is None else known.compared
         for f in self.filters:
             for c in f.constraints:
                 name = c.name
