@@ -16,10 +16,12 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
+from decimal import Decimal
 from math import isinf
 from typing import TypeAlias
 
 from palio.errors import InvalidValue
+from palio.model.long_decimals import LongDecimal, compared, digits_of
 from palio.model.values import Value, as_value
 
 Literal: TypeAlias = str | list[str]
@@ -175,7 +177,7 @@ def _walk(text: str) -> Iterator[tuple[int, int, int, int | None]]:
         there += len(part)
 
 
-def read(token: str, negative: bool = False) -> Value:
+def read(token: str, negative: bool = False) -> Value | LongDecimal:
     """The value of a literal; `negative` for a minus sign in front of it."""
     if token[0] == "'":
         body = token[1:-1]
@@ -211,7 +213,7 @@ def read_double(text: str) -> float:
 _SPECIAL = frozenset(sign + word for sign in ("", "+", "-") for word in ("inf", "infinity", "nan"))
 
 
-def _read_unusual(token: str, negative: bool) -> Value:
+def _read_unusual(token: str, negative: bool) -> Value | LongDecimal:
     first = token[0]
     if first == "-":
         return read(token[1:], not negative)
@@ -222,7 +224,7 @@ def _read_unusual(token: str, negative: bool) -> Value:
     return _number(token, negative)
 
 
-def _number(token: str, negative: bool) -> Value:
+def _number(token: str, negative: bool) -> Value | LongDecimal:
     if token.isascii() and token.isdigit():
         if len(token) > 25:
             raise InvalidValue(f"the integer {token[:20]}... does not fit in 64 bits")
@@ -231,7 +233,7 @@ def _number(token: str, negative: bool) -> Value:
     found = _SUFFIXED.fullmatch(token)
     if not found and _HEXADECIMAL.fullmatch(token):
         raise InvalidValue(
-            f"SQL has no hexadecimal numbers; write {_decimal(token)} for {token[:20]}"
+            f"SQL has no hexadecimal numbers; write {_in_decimal(token)} for {token[:20]}"
         )
     if not found:
         raise InvalidValue(
@@ -247,14 +249,31 @@ def _number(token: str, negative: bool) -> Value:
         raise InvalidValue(f"the number {token[:40]} does not fit in a double")
     if suffix == "F":
         value = _single(value, token)
+    elif len(digits) > _PLAIN_MAX and _is_decimal(digits, suffix):
+        return _decimal(Decimal(digits), negative)
     return -value if negative else value
+
+
+_PLAIN_MAX, _DECIMAL_MAX = 15, 1_000
+"""Characters: those of a decimal that is a double in any case, and of one that is read as a decimal."""
+
+
+def _is_decimal(digits: str, suffix: str) -> bool:
+    is_exact = suffix == "BD" or (suffix != "D" and "e" not in digits.lower())
+    return is_exact and len(digits) <= _DECIMAL_MAX
+
+
+def _decimal(value: Decimal, negative: bool) -> float | LongDecimal:
+    """A decimal of up to 38 digits is what is written; of one with more the double counts."""
+    signed = value.copy_negate() if negative else value  # a minus would round it
+    return float(signed) if digits_of(signed) is None else compared(signed)
 
 
 _SUFFIXED = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)(|[lLsSyYdDfF]|[bB][dD])")
 _HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]+|0[bB][01]+")
 
 
-def _decimal(token: str) -> str:
+def _in_decimal(token: str) -> str:
     return str(int(token, 0)) if len(token) < 18 else "it in decimal"
 
 

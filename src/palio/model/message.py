@@ -30,6 +30,7 @@ from palio.model.arrays import (
     unwrapped,
 )
 from palio.model.expressions.decimals import Exact
+from palio.model.long_decimals import LongDecimal
 from palio.model.values import PLAIN, Type, as_name, as_value, kind_of
 
 PREFIXES_MAX = 1 << 20
@@ -64,8 +65,9 @@ class Message(Mapping[str, Content]):
     Message({'dest': 'MXP', 'price': 450})
     """
 
-    __slots__ = ("_bytes", "_exact", "_values")
+    __slots__ = ("_bytes", "_compared", "_exact", "_values")
     _bytes: int
+    _compared: dict[str, Any]
     _exact: dict[str, Exact] | None
     _values: dict[str, Content]
 
@@ -144,8 +146,26 @@ class Message(Mapping[str, Content]):
 
     @property
     def exact(self) -> Mapping[str, Exact]:
-        """The attributes that were decimals: expressions compute with them exactly."""
+        """The attributes that were decimals, of up to 38 digits: expressions compute with them exactly."""
         return self._exact or {}
+
+    @property
+    def compared(self) -> Mapping[str, Content | LongDecimal]:
+        """The attributes as constraints compare them: decimals exactly."""
+        return self._values if self._exact is None else self._compared_exactly()
+
+    def _compared_exactly(self) -> dict[str, Any]:
+        try:
+            return self._compared
+        except AttributeError:
+            long = {
+                name: found
+                for name, exact in self.exact.items()
+                if type(found := exact.compared) is LongDecimal
+            }
+            merged: dict[str, Any] = {**self._values, **long} if long else self._values
+            object.__setattr__(self, "_compared", merged)
+            return merged
 
     @property
     def read(self) -> Mapping[str, Any]:

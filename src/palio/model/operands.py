@@ -7,10 +7,13 @@ A constraint is (name, operator, operand, type). The type follows from the opera
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import TypeAlias
 
 from palio.errors import InvalidPredicate, InvalidValue
+from palio.model.exact_operands import exact_parts, is_long
 from palio.model.expressions.names import canonical, is_computed
+from palio.model.long_decimals import LongDecimal, compared, digits_of
 from palio.model.operators import ORDER_OPS, STRING_OPS, Op
 from palio.model.values import NUMBERS, Type, Value, as_name, as_value, comparable, type_of
 
@@ -34,10 +37,18 @@ def checked_parts(
         if op is Op.ABSENT and type is not None:
             raise InvalidPredicate(f"absent has no type, got {type!s}", attribute=name)
         return name, op, None, None if type is None else _as_type(name, type)
+    if isinstance(value, Decimal) and is_long(found := _decimal(value)):
+        return exact_parts(name, op, [found])
     op, operand, kind = _operand(name, op, value)
     if type is not None and not comparable(kind, _as_type(name, type)):
         raise InvalidPredicate(f"{operand!r} is not of type {type!s}", attribute=name)
     return name, op, operand, kind
+
+
+def _decimal(value: Decimal) -> float | LongDecimal:
+    """As a literal that is written so."""
+    is_exact = value.is_finite() and digits_of(value) is not None
+    return compared(value) if is_exact else 0.0
 
 
 def _as_op(name: str, op: Op | str) -> Op:

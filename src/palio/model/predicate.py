@@ -20,6 +20,7 @@ from palio.model.arrays import Content
 from palio.model.arrays import shown as shown_array
 from palio.model.constraint_text import constraint_sql
 from palio.model.expressions.names import is_computed, value_of
+from palio.model.long_decimals import LongDecimal
 from palio.model.message import Message, as_message
 from palio.model.operands import Operand, checked_parts
 from palio.model.operators import TESTS, Op
@@ -77,7 +78,7 @@ class Constraint(msgspec.Struct, frozen=True, gc=False, cache_hash=True, metacla
             type: Type | str | None = None,
         ) -> None: ...
 
-    def matches(self, value: Content | None) -> bool:
+    def matches(self, value: Content | LongDecimal | None) -> bool:
         """Does the attribute's value satisfy the constraint? None: it is not there."""
         op = self.op
         if value is None:
@@ -119,7 +120,7 @@ class Filter(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
         """Does this filter select the message? `failed` is told of expressions that could not be
         computed: the name, and why."""
         known = message if type(message) is Message else as_message(message)
-        values = known._values
+        values = known._values if known._exact is None else known.compared
         for c in self.constraints:  # `all` takes twice as long
             name = c.name
             if name[:1] == "=":
@@ -173,7 +174,7 @@ class Predicate(msgspec.Struct, frozen=True, gc=False):
     def matches(self, message: Message | Mapping[str, object]) -> bool:
         """Does this predicate select the message?"""
         known = as_message(message)
-        values = known._values
+        values = known._values if known._exact is None else known.compared
         for f in self.filters:
             for c in f.constraints:
                 name = c.name
@@ -229,7 +230,7 @@ class ConstraintVerdict:
     """One constraint and the attribute that it names; the value is None where there is none."""
 
     constraint: Constraint
-    value: Content | None
+    value: Content | LongDecimal | None
     holds: bool
     failure: str = ""
     """Why the expression, or a part of it, could not be computed."""
@@ -309,7 +310,7 @@ def _constraint_verdict(constraint: Constraint, message: Message) -> ConstraintV
     if is_computed(name):
         value = value_of(name, message.read, failures.append)
     else:
-        value = message.get(name)
+        value = message.compared.get(name)
     return ConstraintVerdict(
         constraint, value, constraint.matches(value), "; ".join(dict.fromkeys(failures))
     )

@@ -28,7 +28,8 @@ from typing import Any
 from palio.errors import InvalidValue
 from palio.model.arrays import Content, JsonObject, as_content
 from palio.model.arrow_objects import ArrowReading, reading
-from palio.model.expressions.decimals import DIGITS_MAX, Exact
+from palio.model.expressions.decimals import Exact
+from palio.model.long_decimals import DIGITS_MAX
 from palio.model.message import Message
 from palio.model.values import as_name
 

@@ -18,6 +18,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from palio.errors import InvalidPredicate, InvalidValue, PalioError
 from palio.model.alternatives import Alternatives, split
+from palio.model.exact_operands import exact_parts
 from palio.model.expressions.evaluation import value as evaluate
 from palio.model.expressions.foreign import foreign_function
 from palio.model.expressions.membership import members_of
@@ -28,6 +29,7 @@ from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression
 from palio.model.expressions.zones import in_zone
 from palio.model.like import canonical_pattern, like_operand
 from palio.model.literals import BadLiteral, Literal, read, read_double, read_integer
+from palio.model.long_decimals import LongDecimal
 from palio.model.operands import constraint_value, in_operand
 from palio.model.operators import OPPOSITE, ORDER_OPS, STRING_OPS, Op
 from palio.model.predicate import Constraint, Filter, Predicate, trusted_constraint
@@ -92,7 +94,7 @@ class OperandReader:
     """How to read one value from the literals; slot -1: it needs none."""
 
     slot: int
-    read: Callable[[Literals], Value | None]
+    read: Callable[[Literals], Value | LongDecimal | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class MembersReader:
     """How to read the members of a list."""
 
     slot: int
-    read: Callable[[Literals], Sequence[Value | None]]
+    read: Callable[[Literals], Sequence[Value | LongDecimal | None]]
 
 
 def fixed(value: Value) -> OperandReader:
@@ -111,7 +113,7 @@ def fixed(value: Value) -> OperandReader:
 def literal(slot: int, negative: bool) -> OperandReader:
     """The literal of a slot, perhaps behind a minus sign."""
 
-    def value(literals: Literals) -> Value:
+    def value(literals: Literals) -> Value | LongDecimal:
         token = literals[slot]
         try:
             if isinstance(token, str):
@@ -129,7 +131,7 @@ def constant(expression: Expression, zone: str | None = None) -> OperandReader:
     if foreign := foreign_function(expression):
         raise BadLiteral(f"{foreign} is computed of attributes only, not of literals", max(0, slot))
 
-    def value(literals: Literals) -> Value | None:
+    def value(literals: Literals) -> Value | LongDecimal | None:
         def failed(reason: str) -> NoReturn:
             raise BadLiteral(reason, slot)
 
@@ -147,7 +149,7 @@ def constant(expression: Expression, zone: str | None = None) -> OperandReader:
 def members(slot: int, negative: bool) -> MembersReader:
     """The list of a slot; a sign before it belongs to its first member."""
 
-    def values(literals: Literals) -> list[Value]:
+    def values(literals: Literals) -> list[Value | LongDecimal]:
         tokens = literals[slot]
         if isinstance(tokens, str):
             tokens = [tokens]
@@ -255,6 +257,8 @@ def constraint_leaf(name: str, op: Op, operand: OperandReader) -> Leaf:
             return None
         if is_composite(value):
             raise BadLiteral(_NO_ARRAY, slot)
+        if isinstance(value, LongDecimal):
+            return _exact(name, op, [value], slot)
         type = type_of(value)
         if textual and type is not Type.STRING:
             raise BadLiteral(f"{op} takes a string", slot)
@@ -268,6 +272,16 @@ def constraint_leaf(name: str, op: Op, operand: OperandReader) -> Leaf:
         return trusted_constraint(name, op, value, type)
 
     return leaf
+
+
+def _exact(name: str, op: Op, values: Sequence[Value | LongDecimal], slot: int) -> Constraint:
+    """With decimals that no double stands for."""
+    if op in STRING_OPS:
+        raise BadLiteral(f"{op} takes a string", slot)
+    try:
+        return trusted_constraint(*exact_parts(name, op, values))
+    except InvalidPredicate as error:
+        raise _bad_literal(slot, error) from None
 
 
 def is_composite(value: object) -> bool:
@@ -291,18 +305,34 @@ def set_leaf(name: str, lists: Sequence[MembersReader], negated: bool) -> Leaf:
             return None
         if any(map(is_composite, values)):
             raise BadLiteral(_NO_ARRAY, lists[0].slot)
+        long = [value for value in values if isinstance(value, LongDecimal)]
+        plain = [float(value) if isinstance(value, LongDecimal) else value for value in values]
         try:
-            op, operand, type = in_operand(name, [constraint_value(name, v) for v in values])
+            op, operand, type = in_operand(name, [constraint_value(name, v) for v in plain])
         except InvalidPredicate as error:
             raise _bad_literal(lists[0].slot, error) from None
+        if not negated and long:
+            return _exact(name, Op.IN, values, lists[0].slot)
         if not negated:
             return trusted_constraint(name, op, operand, type)
-        chosen = operand if isinstance(operand, tuple) else (operand,)
-        return tuple(
-            trusted_constraint(name, Op.NE, v, type_of(v)) for v in chosen if v is not None
-        )
+        return tuple(_differs(name, v, lists[0].slot) for v in _chosen(name, values))
 
     return leaf
+
+
+def _chosen(name: str, values: Sequence[Value | LongDecimal]) -> list[Value | LongDecimal]:
+    """In order and without repeats."""
+    long = [value for value in values if isinstance(value, LongDecimal)]
+    plain = [constraint_value(name, v) for v in values if not isinstance(v, LongDecimal)]
+    operand = in_operand(name, plain)[1] if plain else ()
+    found = operand if isinstance(operand, tuple) else (operand,)
+    return [*(value for value in found if value is not None), *sorted(dict.fromkeys(long))]
+
+
+def _differs(name: str, value: Value | LongDecimal, slot: int) -> Constraint:
+    if isinstance(value, LongDecimal):
+        return _exact(name, Op.NE, [value], slot)
+    return trusted_constraint(name, Op.NE, value, type_of(value))
 
 
 def like_leaf(

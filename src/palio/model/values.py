@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from palio.errors import InvalidValue
+from palio.model.long_decimals import LongDecimal
 
 Value: TypeAlias = bool | int | float | str | datetime
 
@@ -48,6 +49,7 @@ _TYPE_OF: dict[type, Type] = {
     float: Type.FLOAT,
     str: Type.STRING,
     datetime: Type.TIME,
+    LongDecimal: Type.FLOAT,
 }
 
 

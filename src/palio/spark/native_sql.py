@@ -118,6 +118,7 @@ def sent_sql(sql: str, type: Any, *, is_guarded: bool) -> str:
         return "CAST(NULL AS BOOLEAN)"
     if kind in _TEXTS:
         before, wanted = _TEXTS[kind]
+        wanted = type.simpleString() if kind == DECIMAL else wanted
         return _guarded(before.format(sql), wanted) if is_guarded else sql
     if kind in (TIME, DATE):
         micros = f"unix_micros(CAST({sql} AS TIMESTAMP))"
@@ -139,7 +140,7 @@ _TEXTS = {
     INT: ("CAST({} AS STRING)", "BIGINT"),
     FLOAT: ("CAST({} AS STRING)", "FLOAT"),
     DOUBLE: ("CAST({} AS STRING)", "DOUBLE"),
-    DECIMAL: ("CAST(CAST({} AS DOUBLE) AS STRING)", "DOUBLE"),
+    DECIMAL: ("CAST({} AS STRING)", "DECIMAL"),
     STRING: ("{}", "STRING"),
 }
 

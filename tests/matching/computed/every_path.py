@@ -31,7 +31,8 @@ _TYPES = {
     "BOOLEAN": pa.bool_(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "STRING": pa.string(),
     "TIMESTAMP": pa.timestamp("us", "UTC"), "ARRAY<STRING>": pa.list_(pa.string()),
     "ARRAY<BIGINT>": pa.list_(pa.int64()),
-    "PRICE": pa.decimal128(12, 3), "COST": pa.decimal128(30, 2),
+    "PRICE": pa.decimal128(12, 3), "COST": pa.decimal128(30, 2), "FINE": pa.decimal128(38, 20),
+    "BIG": pa.decimal128(20, 2),
 }  # fmt: skip
 _PLAIN = (
     "i = {n}", "j > {n}", "s = '{w}'", "s LIKE '{w}%'", "t LIKE '%{w}%'", "x <= {n}", "b", "s IS NULL",
@@ -39,6 +40,10 @@ _PLAIN = (
     "price + 0.{m} = {n}.3", "price * {n} > cost", "price - cost < i", "abs(price - 0.{m}) <= 0.2", "price = cost",
     "price / {m} > 0.{m}", "price % 0.03 = 0.0{m}", "CAST(cost AS STRING) LIKE '%{n}%'", "price > 0.{m}",
     "coalesce(cost, price, x) IN (0.{m}, {n})", "round(price, 1) = greatest(cost, 0.{m})", "price + x > {n}",
+    "fine > 0.{m}", "fine <= 0.1", "fine = {n}.10000000000000000001", "fine IN (0.1, {n}, 0.20000000000000000001)",
+    "big > 12345678901234567.8{m}", "big = 12345678901234567.8{m}", "big < 12345678901234568", "-fine < -0.{m}",
+    "big + 0 >= 12345678901234567.8{m}", "abs(fine - 0.{m}) < 0.10000000000000000001", "big != fine",
+    "coalesce(fine, big) NOT IN (0.1, 12345678901234567.88)",
     "CAST(x AS STRING) LIKE '-0%'", "CAST(-x AS STRING) = '-0.0'",
     "lower(s) = '{w}'", "s LIKE '{w}%{v}_'", "abs(x - {n}.5) < {m}", "size(tags) = 2", "tags[0] = '{w}'",
 )  # fmt: skip
@@ -82,6 +87,9 @@ def draw_messages(seed: int, count: int = MESSAGES) -> tuple[list[Row], bool]:
                 digits = draw.choice((draw.randrange(-9, 900), draw.randrange(10**6), 10**24 + 1))
                 digits = min(digits, 10**8) if name == "price" else digits
                 row[name] = Decimal(digits).scaleb(-places)
+        for name, near in (("fine", _FINE), ("big", _BIG)):
+            if draw.random() < 0.5:
+                row[name] = Decimal(draw.choice(near))
     if seed % 2 == 0:
         return rows, True
     for row in rows:
@@ -92,6 +100,18 @@ def draw_messages(seed: int, count: int = MESSAGES) -> tuple[list[Row], bool]:
     return rows, False
 
 
+_FINE = (
+    "0.1", "0.10000000000000000001", "0.09999999999999999999", "3.10000000000000000001", "-0.2", "7",
+    "0.20000000000000000001", "-3.00000000000000000001",
+)  # fmt: skip
+_BIG = (
+    "12345678901234567.88",
+    "12345678901234567.89",
+    "12345678901234567.8",
+    "12345678901234568",
+    "0.1",
+    "-0.01",
+)
 _ODD: tuple[tuple[Any, ...], ...] = (
     (1, 2.0, "a", True), (("a", 1, None, ("b",), {"k": 1}), (), ("a", "a")), ("", "abc", "A%b", "1"),
     (0, -1, 2**63 - 1, -(2**63)), (1e300, -0.0, float("nan"), float("-inf")), (b"ab", ("b", b"x"), (2.5, 1)),
@@ -118,7 +138,7 @@ def disagreements(seed: int) -> Iterator[tuple[str, str, Row]]:
     of_texts = [naive.forward(Message.from_json(text)) for text in texts]  # decimals are doubles
     of_rows = expected
     if is_typed:
-        kinds = {**COLUMNS, "price": "PRICE", "cost": "COST"}
+        kinds = {**COLUMNS, **{n.lower(): n for n in ("PRICE", "COST", "FINE", "BIG")}}
         schema = pa.schema([(name, _TYPES[kind]) for name, kind in kinds.items()])
         rows = pa.Table.from_pylist(messages, schema=schema)
         of_rows = naive.forward_batch(rows).to_pylist()

@@ -24,6 +24,10 @@ from tests.seeds import sizes
         ("x + y > 3", "x IS NOT NULL AND y IS NOT NULL"),
         ("coalesce(x, 0) > 3", "TRUE"),
         ("x / y IS NULL", "TRUE"),
+        ("x > 12345678901234567.88", "x >= 12345678901234567"),
+        ("x <= 12345678901234569.2", "x <= 12345678901234570"),
+        ("x = 0.10000000000000000001", "x >= 0.1 AND x <= 0.10000000000000002"),
+        ("x < 9223372036854775807.5", "x <= 9.223372036854778e+18"),
     ],
 )
 def test_constraints(text: str, expected: str) -> None:

@@ -16,7 +16,7 @@ from palio.matching.computed.columns import ValueColumn, column_of
 from palio.matching.computed.vectors import compute
 from palio.matching.computed.warming import warm_expressions
 from palio.matching.encode.columns import Ints
-from palio.model.expressions.evaluation import value
+from palio.model.expressions.evaluation import settled, value
 from palio.model.expressions.functions import Function
 from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression, Lambda, Slot
 from tests.matching.computed.drawing import ATTRIBUTES, BOOL, MIXED, STRING, Drawing
@@ -56,7 +56,7 @@ def computed(
 
     found = compute(expression, columns_of(rows), len(rows), [*map(column_of, slots)], count)
     assert len(found) == len(rows)
-    return shown(found.values), failed
+    return shown([settled(value) for value in found.values]), failed
 
 
 def expected(

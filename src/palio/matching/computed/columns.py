@@ -222,27 +222,29 @@ def merged(count: int, pieces: Sequence[tuple[Ints, ValueColumn]]) -> ValueColum
     return ValueColumn(type_, raw, texts, pool)
 
 
-def settled(column: ValueColumn) -> ValueColumn:
-    """As values of an attribute: a decimal becomes a number, a literal an integer."""
-    kind = column.kind
-    if kind == LITERAL:
+def plain(column: ValueColumn) -> ValueColumn:
+    """Literals as integers."""
+    if column.kind == LITERAL:
         return ValueColumn.of_kind(INT, column.raw)
-    if kind == DECIMAL:
-        raw, is_int = column.decimals.numbers
-        if not is_int.any():
-            return ValueColumn.of_kind(FLOAT, raw[column.raw])
-        return ValueColumn(
-            np.where(is_int, np.uint8(INT), np.uint8(FLOAT))[column.raw], raw[column.raw]
-        )
-    if kind != MIXED or not ((column.type == LITERAL) | (column.type == DECIMAL)).any():
+    is_literal = column.type == LITERAL
+    if column.kind != MIXED or not is_literal.any():
+        return column
+    type_ = np.where(is_literal, np.uint8(INT), column.type)
+    return ValueColumn(type_, column.raw, column.texts, column.decimals)
+
+
+def settled(column: ValueColumn) -> ValueColumn:
+    """As an attribute of a batch has them, before these are settled: decimals and literals are numbers."""
+    column = plain(column)
+    if column.kind == DECIMAL:
+        raw, kinds = column.decimals.numbers
+        return ValueColumn(kinds[column.raw], raw[column.raw])
+    decimal = np.flatnonzero(column.type == DECIMAL)
+    if column.kind != MIXED or not len(decimal):
         return column
     type_, raw = column.type.copy(), column.raw.copy()
-    type_[column.type == LITERAL] = INT
-    decimal = np.flatnonzero(column.type == DECIMAL)
-    if len(decimal):
-        found, is_int = column.decimals.numbers
-        type_[decimal] = np.where(is_int[raw[decimal]], INT, FLOAT)
-        raw[decimal] = found[raw[decimal]]
+    found, kinds = column.decimals.numbers
+    type_[decimal], raw[decimal] = kinds[raw[decimal]], found[raw[decimal]]
     return ValueColumn(type_, raw, column.texts)
 
 

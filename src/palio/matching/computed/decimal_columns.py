@@ -17,7 +17,8 @@ from palio.matching.encode.arrow_columns import decoded, is_valid
 from palio.matching.encode.arrow_decimals import halves
 from palio.matching.encode.arrow_lists import key_columns
 from palio.matching.encode.arrow_messages import leaves
-from palio.model.expressions.decimals import DIGITS_MAX, Exact
+from palio.model.expressions.decimals import Exact
+from palio.model.long_decimals import DIGITS_MAX
 
 _LIMIT = 10**DIGITS
 

@@ -14,6 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
+from palio.matching.encode import codes
+from palio.matching.encode.arrow_decimals import raw_number
 from palio.matching.encode.columns import Ints
 from palio.model.expressions.decimals import Exact
 from palio.model.values import INT_MAX, INT_MIN
@@ -22,6 +24,8 @@ DIGITS = 18
 """A power of ten up to this one fits in 64 bits."""
 POWERS = 10 ** np.arange(DIGITS + 1)
 _SAFE = 2**53
+_PLAIN = 10**15
+"""A decimal of so many digits is the shortest text of its double."""
 _EXACT_POWERS = 22
 """Powers of ten that are doubles."""
 
@@ -84,10 +88,14 @@ class DecimalPool:
 
     @cached_property
     def numbers(self) -> tuple[Ints, Ints]:
-        """As attributes: the bits of the nearest doubles, or integers that no double is; and which are these."""
-        floor, place = self.floors
-        is_int = (place == 0) & ((floor > _SAFE) | (floor < -_SAFE))
-        return np.where(is_int, floor, self.doubles.view(np.int64)), is_int
+        """As constraints compare them: raw values of numbers, and their types until they are settled."""
+        found = self.unscaled / 10.0 ** np.minimum(self.scales, _EXACT_POWERS)
+        raw, kinds = found.view(np.int64), np.full(len(self), codes.FLOAT, np.uint8)
+        is_plain = (np.abs(self.unscaled) < _PLAIN) & (self.scales <= _EXACT_POWERS)
+        hard = np.flatnonzero(~is_plain | (self.type < 0))
+        for at, exact in zip(hard.tolist(), self.at(hard), strict=True):
+            raw[at], kinds[at] = raw_number(exact.compared)
+        return raw, kinds
 
     @cached_property
     def floors(self) -> tuple[Ints, Ints]:

@@ -46,6 +46,7 @@ from palio.matching.statistics import ExpressionStats, Reduction, Stats
 from palio.model.arrays import Content
 from palio.model.expressions.names import attributes_of, expression_of, is_computed, value_of
 from palio.model.expressions.tree import Expression
+from palio.model.long_decimals import LongDecimal
 from palio.model.message import Message, as_message
 from palio.model.predicate import Predicate
 from palio.model.rows import messages as rows_as_messages
@@ -54,6 +55,11 @@ from palio.model.rows import messages as rows_as_messages
 def _as_attribute(value: Any) -> Content:
     """What an expression computes; an object, which in a message would be its members, is only there."""
     return b"" if isinstance(value, dict) else value
+
+
+def _kept(value: Any) -> Content:
+    """As a message keeps it."""
+    return float(value) if isinstance(value, LongDecimal) else value
 
 
 def _untold(_reason: str) -> None:
@@ -199,7 +205,7 @@ class ComputedEngine:
     ) -> dict[str, Any]:
         """The attributes of a message, and what expressions compute of them."""
         names = self.inner.table.names
-        values: dict[str, Any] = {n: v for n, v in message.items() if not is_computed(n)}
+        values: dict[str, Any] = {n: v for n, v in message.compared.items() if not is_computed(n)}
         read = {**values, **message.exact} if message.exact else values
         more = {
             names[number]: _as_attribute(value)
@@ -329,7 +335,13 @@ class ComputedEngine:
                 f"a sample is an Arrow table or a list of messages, not {type(sample).__name__}"
             )
         found = rows_as_messages(sample) if is_rows else map(as_message, sample)
-        return [self._with_values(message, lambda _name: _untold) for message in found]
+        return [
+            {
+                name: _kept(value)
+                for name, value in self._with_values(message, lambda _: _untold).items()
+            }
+            for message in found
+        ]
 
     @property
     def table(self) -> PivotTable:

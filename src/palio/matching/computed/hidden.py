@@ -11,6 +11,7 @@ literals in its slots, satisfies the constraint. All pairs of a group are one ca
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,8 +30,11 @@ from palio.matching.encode.columns import ConstraintColumns, Ints
 from palio.matching.encode.decoding import Decoder, column_predicates
 from palio.model.arrays import Content
 from palio.model.expression_costs import calls_in
+from palio.model.expressions.decimals import Exact
+from palio.model.expressions.evaluation import settled
 from palio.model.expressions.names import attributes_of, value_of
 from palio.model.expressions.tree import Call, Expression, Slot
+from palio.model.long_decimals import written
 from palio.model.operators import Op
 from palio.model.predicate import Constraint, Predicate
 from palio.model.values import shortened
@@ -95,7 +99,7 @@ class _Residuals:
         compared = _COMPARED.get(self.op)
         if compared is not None:
             self.expression = Call(compared, (self.shape.expression, Slot(len(slots))))
-            slots.append(column_of([constraint.value for constraint in self.constraints]))
+            slots.append(column_of([_operand(constraint.value) for constraint in self.constraints]))
         self.slots = tuple(slots)
 
     def judge(
@@ -118,8 +122,15 @@ class _Residuals:
         if self.op is Op.ABSENT:
             return np.asarray(found.type == ABSENT)
         constraints = [self.constraints[i] for i in which.tolist()]
-        pairs = zip(constraints, found.values, strict=True)
+        pairs = zip(constraints, map(settled, found.values), strict=True)
         return np.fromiter((c.matches(value) for c, value in pairs), bool, len(messages))
+
+
+def _operand(value: Any) -> Any:
+    """A double as the decimal that it stands for: a double that is compared with this is compared with it."""
+    if isinstance(value, float) and math.isfinite(value):
+        return Exact.of_decimal(written(value)) or value
+    return value
 
 
 class HiddenFilters:

@@ -1,6 +1,7 @@
 """What a residual implies: constraints on attributes that hold wherever it does.
 
     abs(lat - 45.3) < 0.1        lat >= 45.19... AND lat <= 45.4...
+    x > 12345678901234567.88     x >= 12345678901234567
     name LIKE 'ab%c'             name LIKE 'ab%'
     x + y > 3                    x IS NOT NULL AND y IS NOT NULL
 
@@ -20,9 +21,10 @@ from palio.model.expressions.filling import has_attributes
 from palio.model.expressions.names import expression_of
 from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression
 from palio.model.like import like_parts
+from palio.model.long_decimals import LongDecimal
 from palio.model.operators import Op
 from palio.model.predicate import Constraint
-from palio.model.values import Type
+from palio.model.values import INT_MAX, Type
 
 _MARGIN = 1e-9  # of rounding: far more than doubles have
 
@@ -45,15 +47,42 @@ def _bounds(expression: Expression, residual: Constraint) -> Iterator[Constraint
         text, pattern = expression.arguments
         if isinstance(text, AttributeOf) and isinstance(pattern, Constant):
             yield from _of_pattern(expression.function, text.name, pattern.value)
+    elif expression.function in _COMPARED and residual.value is True:
+        yield from _of_comparison(expression)
+        yield from _of_limit(expression)
     elif expression.function == "abs" and residual.op in (Op.LT, Op.LE, Op.EQ):
         yield from _of_distance(expression.arguments[0], residual.value)
-    elif expression.function in _SHIFTED and residual.value is True:
-        distance, limit = expression.arguments
-        if isinstance(distance, Call) and distance.function == "abs" and not has_attributes(limit):
-            yield from _of_distance(distance.arguments[0], _computed(limit))
 
 
 _SHIFTED = frozenset({"less", "less_or_equal", "equal"})
+_COMPARED = _SHIFTED | {"greater", "greater_or_equal"}
+
+
+def _of_limit(comparison: Call) -> Iterator[Constraint]:
+    """abs(x - c) < limit"""
+    distance, limit = comparison.arguments
+    is_distance = isinstance(distance, Call) and distance.function == "abs"
+    if is_distance and comparison.function in _SHIFTED and not has_attributes(limit):
+        yield from _of_distance(distance.arguments[0], _computed(limit))  # type: ignore[union-attr]
+
+
+def _of_comparison(comparison: Call) -> Iterator[Constraint]:
+    """x > 12345678901234567.88, or the double nearest to that where x is a double."""
+    subject, operand = comparison.arguments
+    if not (isinstance(subject, AttributeOf) and isinstance(operand, Constant)):
+        return
+    if not isinstance(operand.value, Exact):
+        return
+    low = high = found = operand.value.compared
+    if isinstance(found, LongDecimal):
+        below, nearest = found.below, float(found)
+        is_int = isinstance(below, int) and below < INT_MAX
+        above = below + 1 if is_int else math.nextafter(below, math.inf)
+        low, high = min(below, nearest), max(above, nearest)
+    if comparison.function not in ("less", "less_or_equal"):
+        yield Constraint(subject.name, Op.GE, low)  # type: ignore[arg-type]
+    if comparison.function in _SHIFTED:
+        yield Constraint(subject.name, Op.LE, high)  # type: ignore[arg-type]
 
 
 def _of_distance(inner: Expression, limit: object) -> Iterator[Constraint]:

@@ -16,7 +16,7 @@ from palio.matching.computed.decimal_pools import DIGITS, POWERS, DecimalPool
 from palio.matching.computed.outcomes import Outcome, of_ints
 from palio.matching.encode.codes import INT
 from palio.matching.encode.columns import Ints
-from palio.model.expressions.decimals import DIGITS_MAX
+from palio.model.long_decimals import DIGITS_MAX
 
 _LIMIT = (1 << 62) - 1
 """Twice this fits in 64 bits."""

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from palio.matching.computed.calls import called, reason_of
-from palio.matching.computed.columns import ABSENT, NULL, ValueColumn, constant, merged, settled
+from palio.matching.computed.columns import ABSENT, NULL, ValueColumn, constant, merged, plain
 from palio.matching.computed.row_by_row import inputs, row_by_row
 from palio.matching.encode.codes import BOOL
 from palio.matching.encode.columns import Ints
@@ -32,11 +32,11 @@ def compute(
     slots: Sequence[ValueColumn] = (),
     failed: Failed | None = None,
 ) -> ValueColumn:
-    """The values of an expression in `count` rows; slots have a constant for each row."""
+    """The values of an expression in `count` rows, decimals as such; slots have a constant for each row."""
     if not count:
         return NULL.repeated(0)
     rows = SelectedRows(attributes, slots, count, failed)
-    return settled(evaluated(expression, rows)).repeated(count)
+    return plain(evaluated(expression, rows)).repeated(count)
 
 
 @dataclass(frozen=True, slots=True)

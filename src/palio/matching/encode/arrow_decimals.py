@@ -1,4 +1,5 @@
-"""Decimals of Arrow as raw values: an int where the decimal is integral and fits, else a double.
+"""Decimals of Arrow as raw values: an int where the decimal is integral and fits, else a double where one
+stands for it, else the number below it (`long_decimals`).
 
 A decimal of 128 bits is an integer, its two halves in memory the lower first, over a power of ten.
 What takes more than one exact operation is left to Python.
@@ -6,6 +7,7 @@ What takes more than one exact operation is left to Python.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,13 @@ import pyarrow as pa
 
 from palio.matching.encode import codes
 from palio.matching.encode.columns import Ints
+from palio.model.expressions.decimals import Exact
+from palio.model.long_decimals import LongDecimal
 from palio.model.values import as_value
 
 _SCALE_MAX = 18  # of a power of ten in 64 bits
-_SAFE = 2**53
+_PLAIN = 10**15
+"""A decimal of so many digits is the shortest text of its double."""
 
 
 def decimal_values(array: Any) -> tuple[Ints, Ints]:
@@ -32,7 +37,7 @@ def decimal_values(array: Any) -> tuple[Ints, Ints]:
     fits = high == low >> 63
     whole = low // 10**kind.scale
     is_whole = fits & (whole * 10**kind.scale == low)
-    is_near = fits & ~is_whole & (low <= _SAFE) & (low >= -_SAFE)
+    is_near = fits & ~is_whole & (low < _PLAIN) & (low > -_PLAIN)
     quotient = low / 10.0**kind.scale  # of two doubles that are exact: the nearest one
     raw = np.where(is_whole, whole, quotient.view(np.int64))
     kinds = np.where(is_whole, codes.INT, codes.FLOAT)
@@ -56,10 +61,25 @@ def _left_to_python(array: Any, hard: Ints, found: tuple[Ints, Ints]) -> tuple[I
     """The same, with some of them as the model has them."""
     raw, kinds = found
     for at, decimal in zip(hard.tolist(), array.take(pa.array(hard)).to_pylist(), strict=True):
-        if decimal is None:
-            continue
-        value = as_value("", decimal)
-        is_int = isinstance(value, int)
-        raw[at] = value if is_int else np.float64(value).view(np.int64)  # type: ignore[arg-type]
-        kinds[at] = codes.INT if is_int else codes.FLOAT
+        if decimal is not None:
+            raw[at], kinds[at] = raw_number(_compared(decimal))
     return raw, kinds
+
+
+def _compared(decimal: Decimal) -> int | float | LongDecimal:
+    value = as_value("", decimal)
+    exact = None if isinstance(value, int) else Exact.of_decimal(decimal)
+    return value if exact is None else exact.compared  # type: ignore[return-value]
+
+
+def raw_number(number: int | float | LongDecimal) -> tuple[int, int]:
+    """The raw value of a number, and its type until it is settled."""
+    if isinstance(number, LongDecimal):
+        below = number.below
+        kind = codes.ABOVE_INT if isinstance(below, int) else codes.ABOVE_FLOAT
+        return (below if isinstance(below, int) else _bits(below)), kind
+    return (number, codes.INT) if isinstance(number, int) else (_bits(number), codes.FLOAT)
+
+
+def _bits(number: float) -> int:
+    return int(np.float64(number).view(np.int64))

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from palio.matching.encode.codes import (
+    ABOVE_FLOAT,
+    ABOVE_INT,
     ARRAY,
     BELOW,
     BETWEEN,
@@ -189,10 +191,11 @@ def settle(
     """Turn the raw values of attributes begin to end, in `floor`, into floor keys and places."""
     for i in range(begin, end):
         raw = floor[i]
+        kind = type[i]
         place[i] = EXACT
         float_floor[i] = 0
         float_place[i] = 0
-        if type[i] == INT:
+        if kind == INT or kind == ABOVE_INT:
             nearest = np.float64(raw)
             key = nearest.view(np.int64)
             if key < 0:
@@ -204,7 +207,7 @@ def settle(
                     float_place[i] = BETWEEN
                 key -= np.int64(above)
             float_floor[i] = key
-        elif type[i] == FLOAT:
+        elif kind == FLOAT or kind == ABOVE_FLOAT:
             value = np.int64(raw).view(np.float64)
             float_place[i] = EXACT
             float_floor[i] = raw if raw >= 0 else -(raw & MAGNITUDE)
@@ -222,5 +225,10 @@ def settle(
                 floor[i] = np.int64(whole)
                 if whole != value:
                     place[i] = BETWEEN
-        elif type[i] == STRING or type[i] == ARRAY:
+        elif kind == STRING or kind == ARRAY:
             place[i] = 0
+        if kind == ABOVE_INT or kind == ABOVE_FLOAT:
+            type[i] = FLOAT
+            float_place[i] = BETWEEN
+            if place[i] == EXACT:
+                place[i] = BETWEEN

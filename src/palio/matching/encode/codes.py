@@ -73,6 +73,11 @@ EXACT: Final = 1  # equal to its floor key
 UNPLACED: Final = 2  # nobody has asked for its floor key
 BELOW: Final = 2  # below all keys
 
+# Types of raw values only, until `settle` has placed them: a decimal above this int or double that no
+# number of a constraint equals, and below the next one.
+ABOVE_INT: Final = 5
+ABOVE_FLOAT: Final = 7
+
 # The position of the text of a value that has none.
 NO_TEXT: Final = -1
 NEGATIVE_ZERO: Final = -2  # of -0.0, whose key is that of 0.0: only expressions tell them apart

@@ -17,6 +17,8 @@ import numpy as np
 from palio.matching.encode import codes
 from palio.matching.encode.arrays import EncodedMessages
 from palio.model.arrays import Content, array_text
+from palio.model.long_decimals import LongDecimal
+from palio.model.message import Message
 from palio.model.ranges import float_key
 from palio.model.values import INT_MAX, INT_MIN, Value, instant_micros
 
@@ -40,8 +42,12 @@ def float_floor(value: int) -> tuple[int, int]:
     return (key - 1 if nearest > value else key), codes.BETWEEN
 
 
-def encode_value(value: Value) -> tuple[int, int, int, int, int]:
+def encode_value(value: Value | LongDecimal) -> tuple[int, int, int, int, int]:
     """Type, floor and place, and for numbers those in FLOAT; strings are not encoded here."""
+    if isinstance(value, LongDecimal):
+        _, floor, place, float_key_, _ = encode_value(value.below)
+        place = codes.BETWEEN if place == codes.EXACT else place
+        return codes.FLOAT, floor, place, float_key_, codes.BETWEEN
     if isinstance(value, bool):
         return codes.BOOL, int(value), codes.EXACT, 0, 0
     if isinstance(value, int):
@@ -63,13 +69,14 @@ class BatchBuilder:
 
     def add(self, message: Mapping[str, Content]) -> None:
         names, attributes = self._names, self._attributes
-        for name, value in message.items():
+        values = message.compared if isinstance(message, Message) else message
+        for name, value in values.items():
             number = names.get(name)
             if number is not None:
                 attributes.append((number, *self._encode(value)))
         self._rows.append(len(attributes))
 
-    def _encode(self, value: Content) -> tuple[int, int, int, int, int, int]:
+    def _encode(self, value: Content | LongDecimal) -> tuple[int, int, int, int, int, int]:
         if isinstance(value, str):
             position = self._texts.setdefault(value.encode(), len(self._texts))
             return codes.STRING, 0, 0, 0, 0, position

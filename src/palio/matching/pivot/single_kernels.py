@@ -24,7 +24,7 @@ from numba.np.numpy_support import carray
 from palio.matching.bits import pointer, population, read_only
 from palio.matching.encode.arrays import EncodedMessages, Strings, Texts
 from palio.matching.encode.attribute_kernels import settle
-from palio.matching.encode.codes import ARRAY, FLOAT, STRING, TYPE_BITS
+from palio.matching.encode.codes import ABOVE_FLOAT, ARRAY, FLOAT, STRING, TYPE_BITS
 from palio.matching.encode.text_kernels import BASE, ONE, hits_max
 from palio.matching.jit import allocating
 from palio.matching.pivot.arrays import CoveredRows, HotKeys, Pivots, PivotScratch
@@ -130,7 +130,8 @@ def forward_one(
             batch.text[j] = found
             batch.text_begin[found + 1] = batch.text_begin[found] + value
             found += 1
-        batch.floor[j] = words[2 * count + value] if type == FLOAT else value
+        is_double = type == FLOAT or type == ABOVE_FLOAT
+        batch.floor[j] = words[2 * count + value] if is_double else value
     settle(
         0, count, batch.type, batch.floor, batch.place, batch.float_floor, batch.float_place,
         batch.text,

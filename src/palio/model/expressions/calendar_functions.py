@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from palio.errors import InvalidValue
-from palio.model.expressions.decimals import Exact
+from palio.model.expressions.decimals import EXACT, Exact
 from palio.model.expressions.errors import ExpressionError
 from palio.model.expressions.number_functions import Computed, fitting, number, whole
 from palio.model.expressions.text_functions import text
@@ -235,7 +235,7 @@ def date_from_unix_date(days: Computed) -> datetime:
 def timestamp_seconds(value: Computed) -> datetime | None:
     found = number(value)
     if isinstance(found, Exact):
-        return at_micros(fitting(int(found.value.scaleb(6))))
+        return at_micros(fitting(int(found.value.scaleb(6, EXACT))))
     if isinstance(found, float) and not abs(found) < float("inf"):
         return None
     if abs(found) > _SECONDS_MAX:

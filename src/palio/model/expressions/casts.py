@@ -13,7 +13,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from palio.errors import InvalidValue
-from palio.model.expressions.decimals import Exact
+from palio.model.expressions.decimals import EXACT, Exact
 from palio.model.expressions.errors import ExpressionError
 from palio.model.expressions.number_functions import Computed, Plain
 from palio.model.expressions.time_functions import to_date
@@ -121,7 +121,7 @@ def to_time(value: Plain) -> datetime:
         if isinstance(value, bool):
             raise _no(value, "a time")
         if isinstance(value, Exact):
-            return instant_from_micros(int(value.value * _SECOND))
+            return instant_from_micros(int(EXACT.multiply(value.value, Decimal(_SECOND))))
         if isinstance(value, float) and not math.isfinite(value):
             raise _no(value, "a time")
         return instant_from_micros(int(value * _SECOND))

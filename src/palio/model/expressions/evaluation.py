@@ -24,6 +24,7 @@ from palio.model.expressions.tree import (
     Lambda,
     Variable,
 )
+from palio.model.long_decimals import LongDecimal
 from palio.model.values import Value
 
 Attributes: TypeAlias = Mapping[str, Value]
@@ -31,15 +32,17 @@ Failed: TypeAlias = Callable[[str], None]
 Evaluator: TypeAlias = Callable[[Attributes, Failed], Computed | None]
 
 
-def value(expression: Expression, attributes: Attributes, failed: Failed) -> Value | None:
+def value(
+    expression: Expression, attributes: Attributes, failed: Failed
+) -> Value | LongDecimal | None:
     """What an expression is for a message; `failed` is called with each reason for a NULL."""
     return settled(evaluator(expression)(attributes, failed))
 
 
-def settled(computed: Computed | None) -> Value | None:
-    """As a value of an attribute: a decimal becomes a number."""
+def settled(computed: Computed | None) -> Value | LongDecimal | None:
+    """As a constraint compares it: a decimal becomes a number, if one stands for it."""
     if isinstance(computed, Exact):
-        return computed.attribute
+        return computed.compared
     if isinstance(computed, int) and not isinstance(computed, bool):
         return int(computed)
     return computed  # type: ignore[return-value]  # an array is a value too

@@ -16,6 +16,7 @@ from palio.model.expressions.number_functions import Computed, IntLiteral
 from palio.model.expressions.simplifying import BadArgument, simplified
 from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression, Lambda, Slot
 from palio.model.literals import BadLiteral, Literal, read
+from palio.model.long_decimals import LongDecimal
 
 _DECIMAL = re.compile(r"[0-9]*\.[0-9]*(?:[bB][dD])?|[0-9]+[bB][dD]")
 
@@ -69,6 +70,8 @@ def _value(token: Literal, slot: int, *, is_negative: bool = False) -> Computed:
         raise BadLiteral(str(error), slot) from None
     except InvalidValue as error:
         raise BadLiteral(error.detail, slot) from None
+    if isinstance(found, LongDecimal):
+        return Exact.of_decimal(found.value)  # type: ignore[return-value]  # it has at most 38 digits
     return IntLiteral(found) if type(found) is int else found
 
 

@@ -28,6 +28,7 @@ from palio.model.expressions.tree import (
     Lambda,
     levels,
 )
+from palio.model.long_decimals import LongDecimal
 from palio.model.values import shortened
 
 KEPT = 16_384
@@ -87,7 +88,7 @@ def is_junction(name: str) -> bool:
 
 def value_of(
     name: str, attributes: Mapping[str, Any], failed: Failed | None = None
-) -> Content | None:
+) -> Content | LongDecimal | None:
     """An attribute of a message, or what is computed from them; None: it is not there."""
     if name[:1] != "=":
         held: Content | None = attributes.get(name)

@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import Any, TypeAlias
 
-from palio.model.expressions.decimals import Exact
+from palio.model.expressions.decimals import EXACT, Exact
 from palio.model.expressions.errors import ExpressionError
 from palio.model.values import INT_MAX, INT_MIN, Value, format_instant, shortened
 
@@ -132,14 +132,14 @@ def pmod(a: Computed, b: Computed) -> Number:
 def negative(a: Computed) -> Number:
     x = number(a)
     if isinstance(x, Exact):
-        return Exact(-x.value, x.precision, x.scale)
+        return x.negative()
     return fitting(-x) if isinstance(x, int) else -x
 
 
 def absolute(a: Computed) -> Number:
     x = number(a)
     if isinstance(x, Exact):
-        return Exact(abs(x.value), x.precision, x.scale)
+        return x.absolute()
     return fitting(abs(x)) if isinstance(x, int) else abs(x)
 
 
@@ -170,8 +170,8 @@ def _to_digits(a: Computed, digits: Computed, mode: str) -> Number:
 
 
 def _rounded(value: Decimal, places: int, mode: str) -> Decimal:
-    moved = value.scaleb(places).to_integral_value(mode)
-    return moved.scaleb(-places)
+    moved = value.scaleb(places, EXACT).to_integral_value(mode)
+    return moved.scaleb(-places, EXACT)
 
 
 def floor(a: Computed) -> int:
