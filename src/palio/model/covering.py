@@ -15,7 +15,7 @@ from typing import TypeAlias
 from palio.errors import InvalidPredicate, LimitExceeded
 from palio.model import valuesets
 from palio.model.advertisement import Advertisement
-from palio.model.boxes import Box, Schema, box, box_covers, declared, is_contradiction
+from palio.model.boxes import Box, Schema, box, box_covers, declared, extended, is_contradiction
 from palio.model.cover_index import CoverIndex
 from palio.model.expressions.absence import can_be_there
 from palio.model.expressions.names import is_computed
@@ -69,7 +69,7 @@ def uncovered(
     wide = [w for w in wide if not is_contradiction(w)]
     near = _candidates(wide)
     for f in as_predicate(b).filters:
-        narrow = box(f, schema)
+        narrow = extended(box(f, schema), schema)
         if is_contradiction(narrow, exact) or any(
             box_covers(w, narrow, exact) for w in near(narrow)
         ):

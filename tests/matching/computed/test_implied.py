@@ -22,7 +22,15 @@ from tests.seeds import sizes
         ("name RLIKE '^ab|c'", "name IS NOT NULL"),
         ("NOT (name LIKE 'ab%c')", "name IS NOT NULL"),
         ("x + y > 3", "x IS NOT NULL AND y IS NOT NULL"),
-        ("coalesce(x, 0) > 3", "TRUE"),
+        ("coalesce(x, 0) > 3", "x >= 3.0000000000000004"),
+        ("coalesce(x, 5) > 3", "TRUE"),
+        ("x * 2 > 3 AND TRUE", "x >= 1.4999997500000002"),
+        (
+            "year(t) <= 2026",
+            "t >= TIMESTAMP '0001-01-01T00:00:00Z' AND t <= TIMESTAMP '2026-12-31T23:59:59.999999Z'",
+        ),
+        ("left(s, 2) = 'ab'", "s LIKE 'ab%'"),
+        ("left(s, 3) = 'ab'", "s = 'ab'"),
         ("x / y IS NULL", "TRUE"),
     ],
 )
