@@ -23,7 +23,7 @@ from palio.model.expressions.evaluation import settled
 from palio.model.expressions.functions import FUNCTIONS
 from palio.model.expressions.names import expression_of
 from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression
-from palio.model.implied_arguments import FLOAT, INT, INVERSES, IS_THERE, Wanted, truth_of
+from palio.model.implied_arguments import FLOAT, INT, INVERSES, IS_THERE, WantedValues, truth_of
 from palio.model.operators import Op
 from palio.model.predicate import Constraint
 from palio.model.valuesets import PRESENT, ValueSet
@@ -31,7 +31,7 @@ from palio.model.valuesets import PRESENT, ValueSet
 Implied: TypeAlias = dict[str, ValueSet]
 
 
-class _Asked(NamedTuple):
+class _ImpliedKey(NamedTuple):
     name: str
     allowed: ValueSet
     exact: frozenset[str]
@@ -42,20 +42,20 @@ def implied(name: str, allowed: ValueSet, exact: frozenset[str] = frozenset()) -
 
     `exact`: the attributes that are no decimals; Spark rounds decimals of more than 38 digits.
     """
-    return {} if allowed.absent else _implied(_Asked(name, allowed, exact))
+    return {} if allowed.absent else _implied(_ImpliedKey(name, allowed, exact))
 
 
-def _asked_bytes(asked: _Asked) -> int:
+def _asked_bytes(asked: _ImpliedKey) -> int:
     return 10 * len(asked.name) + valuesets.set_bytes(asked.allowed)
 
 
 @cached(8192, _asked_bytes)
-def _implied(asked: _Asked) -> Implied:
+def _implied(asked: _ImpliedKey) -> Implied:
     found = _Descent(asked.exact)
     kept = tuple(map(inverses.few, asked.allowed.ranges))
     decimals = inverses.numbers(kept[INT], kept[FLOAT]).decimals
     allowed = ValueSet(False, kept, asked.allowed.strings)
-    found.expression(expression_of(asked.name), Wanted(allowed, decimals))
+    found.expression(expression_of(asked.name), WantedValues(allowed, decimals))
     return found.found
 
 
@@ -66,13 +66,13 @@ class _Descent:
         self._exact = exact
         self.found: Implied = {}
 
-    def expression(self, expression: Expression, wanted: Wanted) -> None:
+    def expression(self, expression: Expression, wanted: WantedValues) -> None:
         if isinstance(expression, AttributeOf):
             self._attribute(expression.name, wanted)
         elif isinstance(expression, Call):
             self._call(expression, wanted)
 
-    def _attribute(self, name: str, wanted: Wanted) -> None:
+    def _attribute(self, name: str, wanted: WantedValues) -> None:
         values = wanted.values
         if wanted is not IS_THERE:
             ints, floats = inverses.values(wanted.numbers, name not in self._exact)
@@ -81,7 +81,7 @@ class _Descent:
             values = ValueSet(False, tuple(kept), values.strings)
         self.found[name] = valuesets.intersection(self.found.get(name, PRESENT), values)
 
-    def _call(self, call: Call, wanted: Wanted) -> None:
+    def _call(self, call: Call, wanted: WantedValues) -> None:
         if self._is_logic(call, wanted):
             return
         function = FUNCTIONS.get(call.function)
@@ -92,7 +92,7 @@ class _Descent:
         for at, part in enumerate(call.arguments):
             self.expression(part, argument if at == place else IS_THERE)
 
-    def _is_logic(self, call: Call, wanted: Wanted) -> bool:
+    def _is_logic(self, call: Call, wanted: WantedValues) -> bool:
         """What is not strict: conditions and choices."""
         truth, parts = wanted.truth, call.arguments
         if call.function == "not":
@@ -112,7 +112,7 @@ class _Descent:
         return True
 
 
-def _may_be(expression: Expression, wanted: Wanted) -> bool:
+def _may_be(expression: Expression, wanted: WantedValues) -> bool:
     """Can it be one of these values? It is known of constants."""
     if not isinstance(expression, Constant):
         return True

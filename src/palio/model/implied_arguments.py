@@ -37,7 +37,7 @@ _BOOL, INT, FLOAT, _TIME = (
 _ALL_TIMES = (UNIVERSE[Type.TIME],)
 
 
-class Wanted(NamedTuple):
+class WantedValues(NamedTuple):
     """What an expression must be: a set of values, and of decimals, which are exact on the way."""
 
     values: ValueSet
@@ -55,12 +55,12 @@ class Wanted(NamedTuple):
         return bool(found[0][0]) if found in (((0, 0),), ((1, 1),)) else None
 
 
-IS_THERE = Wanted(PRESENT, inverses.ALL_NUMBERS.decimals)
+IS_THERE = WantedValues(PRESENT, inverses.ALL_NUMBERS.decimals)
 
 
-def truth_of(value: bool) -> Wanted:
+def truth_of(value: bool) -> WantedValues:
     span = (int(value), int(value))
-    return Wanted(ValueSet(False, _with(_BOOL, (span,)), None), ())
+    return WantedValues(ValueSet(False, _with(_BOOL, (span,)), None), ())
 
 
 def _with(at: int, spans: Ranges) -> tuple[Ranges, ...]:
@@ -70,19 +70,19 @@ def _with(at: int, spans: Ranges) -> tuple[Ranges, ...]:
 # ---- by the function: what an argument must be, and which
 
 
-_Argument: TypeAlias = tuple[int, Wanted]
-_Inverse: TypeAlias = Callable[[Call, Wanted], _Argument]
+_Argument: TypeAlias = tuple[int, WantedValues]
+_Inverse: TypeAlias = Callable[[Call, WantedValues], _Argument]
 _UNKNOWN = (0, IS_THERE)
 
 
-def _numbers(found: Numbers) -> Wanted:
+def _numbers(found: Numbers) -> WantedValues:
     kept = list(_NONE)
     kept[INT], kept[FLOAT] = inverses.few(found.ints), inverses.few(found.floats)
-    return Wanted(ValueSet(False, tuple(kept), None), inverses.few_intervals(found.decimals))
+    return WantedValues(ValueSet(False, tuple(kept), None), inverses.few_intervals(found.decimals))
 
 
-def _strings(*atoms: tuple[Op, str]) -> Wanted:
-    return Wanted(ValueSet(False, _NONE, atoms), ())
+def _strings(*atoms: tuple[Op, str]) -> WantedValues:
+    return WantedValues(ValueSet(False, _NONE, atoms), ())
 
 
 def _split(call: Call) -> tuple[int, Constant] | None:
@@ -94,7 +94,7 @@ def _split(call: Call) -> tuple[int, Constant] | None:
     return None
 
 
-def _arithmetic(call: Call, wanted: Wanted) -> _Argument:
+def _arithmetic(call: Call, wanted: WantedValues) -> _Argument:
     split = _split(call)
     if split is None:
         return _UNKNOWN
@@ -104,11 +104,11 @@ def _arithmetic(call: Call, wanted: Wanted) -> _Argument:
     return place, _numbers(inverses.argument(call.function, place, constant.value, wanted.numbers))
 
 
-def _negative(_call: Call, wanted: Wanted) -> _Argument:
+def _negative(_call: Call, wanted: WantedValues) -> _Argument:
     return 0, _numbers(inverses.negated(wanted.numbers))
 
 
-def _absolute(_call: Call, wanted: Wanted) -> _Argument:
+def _absolute(_call: Call, wanted: WantedValues) -> _Argument:
     return 0, _numbers(inverses.unsigned(wanted.numbers))
 
 
@@ -118,7 +118,7 @@ _COMPARISONS = {
 _FLIPPED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE, Op.EQ: Op.EQ}
 
 
-def _comparison(call: Call, wanted: Wanted) -> _Argument:
+def _comparison(call: Call, wanted: WantedValues) -> _Argument:
     """With a number. A decimal is compared exactly, so the bound counts as inside, and its neighbours."""
     split, truth = _split(call), wanted.truth
     value = settled(split[1].value) if split is not None else None
@@ -140,7 +140,7 @@ def _comparison(call: Call, wanted: Wanted) -> _Argument:
     return split[0], _numbers(inverses.numbers(ints, floats))
 
 
-def _pattern(call: Call, wanted: Wanted) -> _Argument:
+def _pattern(call: Call, wanted: WantedValues) -> _Argument:
     pattern = call.arguments[1]
     if wanted.truth is not True or not isinstance(pattern, Constant):
         return 0, _strings()
@@ -177,23 +177,23 @@ _ANCHORED = re.compile(r"\^([A-Za-z0-9_ ]+)")
 _TESTS = {"startswith": Op.PREFIX, "endswith": Op.SUFFIX, "contains": Op.CONTAINS}
 
 
-def _test(call: Call, wanted: Wanted) -> _Argument:
+def _test(call: Call, wanted: WantedValues) -> _Argument:
     other = call.arguments[1]
     if wanted.truth is True and isinstance(other, Constant) and isinstance(other.value, str):
         return 0, _strings((_TESTS[call.function], other.value))
     return 0, _strings()
 
 
-def _text(_call: Call, _wanted: Wanted) -> _Argument:
+def _text(_call: Call, _wanted: WantedValues) -> _Argument:
     return 0, _strings()
 
 
-def _known(wanted: Wanted) -> Facts | None:
+def _known(wanted: WantedValues) -> Facts | None:
     known = facts(wanted.values.strings) if wanted.values.strings else None
     return known if known is not None and not known.empty else None
 
 
-def _begin(call: Call, wanted: Wanted) -> _Argument:
+def _begin(call: Call, wanted: WantedValues) -> _Argument:
     """left(s, n), or substring(s, 1, n): what it is, s begins with."""
     known, count = _known(wanted), call.arguments[-1]
     is_first = call.function == "left" or (
@@ -210,7 +210,7 @@ def _begin(call: Call, wanted: Wanted) -> _Argument:
     return 0, _strings((Op.PREFIX, begin)) if begin else _strings()
 
 
-def _end(call: Call, wanted: Wanted) -> _Argument:
+def _end(call: Call, wanted: WantedValues) -> _Argument:
     known, count = _known(wanted), call.arguments[1]
     if known is None or not isinstance(count, Constant):
         return 0, _strings()
@@ -248,16 +248,16 @@ def _is_number(expression: Expression, wanted: tuple[int, ...]) -> bool:
 # ---- times
 
 
-def _times(spans: Iterable[tuple[int, int]], *, or_text: bool = False) -> Wanted:
+def _times(spans: Iterable[tuple[int, int]], *, or_text: bool = False) -> WantedValues:
     first, last = UNIVERSE[Type.TIME]
     kept: Ranges = ()
     for low, high in spans:
         low, high = max(low, first), min(high, last)
         kept = ranges.union(kept, ((low, high),) if low <= high else ())
-    return Wanted(ValueSet(False, _with(_TIME, kept), () if or_text else None), ())
+    return WantedValues(ValueSet(False, _with(_TIME, kept), () if or_text else None), ())
 
 
-def _year(_call: Call, wanted: Wanted) -> _Argument:
+def _year(_call: Call, wanted: WantedValues) -> _Argument:
     spans = ((max(low, 1), min(high, 9999)) for low, high in wanted.values.ranges[INT])
     return 0, _times(
         (instant_micros(datetime(low, 1, 1, tzinfo=UTC)), _before_year(high + 1))
@@ -282,19 +282,19 @@ _UNIT_LENGTHS = {
 _UNIT_NAMES = {"YYYY": "YEAR", "YY": "YEAR", "MM": "MONTH", "MON": "MONTH", "DD": "DAY"}
 
 
-def _date_trunc(call: Call, wanted: Wanted) -> _Argument:
+def _date_trunc(call: Call, wanted: WantedValues) -> _Argument:
     unit = call.arguments[0]
     if not isinstance(unit, Constant) or not isinstance(unit.value, str):
         return 1, _times(_ALL_TIMES)
     return 1, _times(_truncated(unit.value.upper(), wanted))
 
 
-def _day(_call: Call, wanted: Wanted) -> _Argument:
+def _day(_call: Call, wanted: WantedValues) -> _Argument:
     """to_date also reads strings."""
     return 0, _times(_truncated("DAY", wanted), or_text=True)
 
 
-def _truncated(unit: str, wanted: Wanted) -> list[tuple[int, int]]:
+def _truncated(unit: str, wanted: WantedValues) -> list[tuple[int, int]]:
     """The times of which the begin of the unit is one of these."""
     length = _UNIT_LENGTHS.get(_UNIT_NAMES.get(unit, unit))
     spans = []
@@ -313,7 +313,7 @@ _SINCE = {
 }  # fmt: skip
 
 
-def _since_1970(call: Call, wanted: Wanted) -> _Argument:
+def _since_1970(call: Call, wanted: WantedValues) -> _Argument:
     size = _SINCE[call.function]
     return 0, _times((low * size, (high + 1) * size - 1) for low, high in wanted.values.ranges[INT])
 
@@ -324,7 +324,7 @@ _UNITS = {
 }  # fmt: skip
 
 
-def _moved(call: Call, wanted: Wanted) -> _Argument:
+def _moved(call: Call, wanted: WantedValues) -> _Argument:
     """timestampadd by units of fixed length."""
     unit, count, _ = call.arguments
     if not isinstance(unit, Constant) or not isinstance(count, Constant):
