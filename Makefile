@@ -43,6 +43,7 @@ bench: $(WARM) ## Measure
 	@$(BIN)/python -m palio.lab.bench.model
 	@$(BIN)/palio bench forward --filters 100000 --engine pivot --engine counting
 	@$(BIN)/palio bench forward --filters 100000 --interfaces 20 --engine pivot --engine counting
+	@$(BIN)/palio bench where
 	@$(BIN)/palio bench spark
 
 # Other faults: make chaos CHAOS=clock, stop, config, disk, takeover, failover, or all of them; another

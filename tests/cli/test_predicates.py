@@ -36,8 +36,12 @@ def test_covers_answers_with_a_witness() -> None:
 
 
 def test_covers_does_not_claim_to_decide_expressions() -> None:
-    unproven = palio("covers", "x LIKE 'a%'", "x LIKE 'a%b'")
+    unproven = palio("covers", "x LIKE 'a%b'", "x LIKE 'a%bb'")
     assert (unproven.returncode, unproven.stdout[:15]) == (1, "no (not proven:")
+    assert palio("covers", "x LIKE 'a%'", "x LIKE 'a%b'").returncode == 0
+    types = ("--types", "x=int")
+    assert palio("covers", "x > 4", "x + 1 > 5").returncode == 1
+    assert palio("covers", "x > 4", "x + 1 > 5", *types).returncode == 0
     assert palio("covers", "lower(x) IN ('a', 'b')", "lower(x) = 'a'").returncode == 0
 
 

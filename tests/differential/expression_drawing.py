@@ -183,6 +183,10 @@ class ExpressionDrawing(Drawing):
             lambda: f"size(filter({a()}, e -> {self._predicate('e')}))",
             lambda: f"timestampdiff({pick(_LONG_UNITS)}, {t()}, {t()})",
             lambda: f"extract({pick(_FIELDS)} FROM {t()})",
+            lambda: f"date_part('{pick(_FIELDS)}', {t()})",
+            lambda: (  # computed on in 64 bits
+                f"CAST(CAST({pick([s, d, i])()} AS {pick(['INT', 'SMALLINT', 'TINYINT'])}) AS BIGINT)"
+            ),
             lambda: (
                 f"{pick(['unix_timestamp', 'unix_seconds', 'unix_millis', 'unix_micros'])}({t()})"
             ),
@@ -204,6 +208,9 @@ class ExpressionDrawing(Drawing):
             lambda: f"{pick(['round', 'bround'])}({d()}, {number(-2, 4)})",
             lambda: f"{pick(['least', 'greatest'])}({d()}, {d()})",
             lambda: f"CAST({pick([s, i])()} AS DOUBLE)",
+            lambda: f"CAST(CAST({pick([s, i, d])()} AS FLOAT) AS DOUBLE)",
+            lambda: f"CAST(date_part('SECOND', {t()}) AS DOUBLE)",
+            lambda: pick(["e()", "pi()"]),
             lambda: f"nanvl({d()}, {d()})",
             lambda: f"pmod({d()}, {d()})",
             lambda: f"months_between({t()}, {t()})",
@@ -221,6 +228,7 @@ class ExpressionDrawing(Drawing):
             lambda: f"concat_ws({s()}, {s()}, {a()}, {s()})",
             lambda: f"{pick(['lpad', 'rpad'])}({s()}, {number(-1, 9)}, {s()})",
             lambda: f"repeat({s()}, {number(-1, 3)})",
+            lambda: f"space({number(-1, 4)})",
             lambda: f"{pick(['reverse', 'initcap', 'md5', 'sha1'])}({s()})",
             lambda: f"sha2({s()}, {pick([0, 224, 256, 384, 512, 5])})",
             lambda: f"translate({s()}, 'abcA', '12')",
@@ -275,6 +283,7 @@ class ExpressionDrawing(Drawing):
             lambda: f"exists({a()}, e -> exists({a()}, f -> f = e))",
             lambda: f"({t()} - {t()} {pick(['<', '>='])} {pick(_LIMITS)})",
             lambda: f"isnan({d()})",
+            lambda: f"CAST({pick([s, i, d])()} AS BOOLEAN)",
         )
 
     def _predicate(self, name: str) -> str:
@@ -291,11 +300,13 @@ class ExpressionDrawing(Drawing):
     def time(self, depth: int) -> str:
         if depth == 0:
             return self._attribute("at_ due", super().time)
-        _i, _d, _s, _b, t, _a = self._parts(depth)
+        _i, _d, s, _b, t, _a = self._parts(depth)
         pick, number = self._random.choice, self._random.randint
         return self._one(
             lambda: f"date_trunc('{pick(UNITS)}', {t()})",
             lambda: f"CAST({pick(['to_date', 'last_day'])}({t()}) AS TIMESTAMP)",
+            lambda: f"CAST(CAST({pick([t, s])()} AS DATE) AS TIMESTAMP)",
+            lambda: f"CAST(date_from_unix_date({number(-30_000, 30_000)}) AS TIMESTAMP)",
             lambda: (
                 f"CAST(trunc({t()}, '{pick(['year', 'MM', 'week', 'quarter', 'hour'])}') AS TIMESTAMP)"
             ),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.differential.expression_drawing import COLUMNS, ExpressionDrawing, draw_rows
 
+from palio.model.expressions.decimals import Exact
 from palio.model.expressions.evaluation import value
 from palio.model.expressions.functions import FUNCTIONS
 from palio.model.expressions.parsing import expression_of_text
@@ -49,8 +50,9 @@ def show(spark: Any, rows: list[dict[str, Any]]) -> None:
 
 def plain(found: object) -> object:
     """An answer of Spark as Palio has values."""
-    if isinstance(found, Decimal):
-        return float(found)
+    if isinstance(found, Decimal):  # a large integral one is an integer
+        exact = Exact.of_decimal(found)
+        return float(found) if exact is None else exact.attribute
     if isinstance(found, datetime):
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     if isinstance(found, date):

@@ -1,18 +1,21 @@
-"""Random rules select on Spark what a WHERE clause selects, with errors as NULL.
+"""Random rules select on Spark what a WHERE clause selects, with errors as NULL, and the same elsewhere.
 
 Rules of plain constraints, expressions, patterns, arrays and choices, joined by AND, OR and NOT; some are
 of a few shapes with many literals, which become residuals. Where a rule has an error for a row, Spark is not
-asked: there the Python evaluator, which other tests compare with Spark, says what is selected.
+asked: there the Python evaluator, which other tests compare with Spark, says what is selected. A table alone
+selects the same of the same rows as Arrow and as JSON.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from tests.differential.expression_drawing import ExpressionDrawing, draw_rows
+from tests.differential.expression_drawing import COLUMNS, ExpressionDrawing, draw_rows
 from tests.differential.test_expressions import show
 
 import palio
@@ -129,13 +132,38 @@ def selected_by_where(spark: Any, frame: Any, columns: list[str]) -> dict[int, l
     return {row[0]: row[1] for row in found}
 
 
-def differences(spark: Any, seed: int, queries: int, expressions: str) -> list[tuple[str, object]]:
-    """The rules and rows that Palio on Spark and WHERE see differently."""
+_ARROW = {
+    "BOOLEAN": pa.bool_(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "STRING": pa.string(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"), "ARRAY<STRING>": pa.list_(pa.string()),
+    "ARRAY<BIGINT>": pa.list_(pa.int64()),
+}  # fmt: skip
+
+
+def as_arrow(drawn: list[dict[str, Any]]) -> pa.Table:
+    """The rows as columns, and as JSON in the column `message`."""
+    schema = pa.schema([(name, _ARROW[kind]) for name, kind in COLUMNS.items()])
+    texts = [palio.Message(row).to_json() for row in drawn]
+    return pa.Table.from_pylist(drawn, schema).append_column("message", pa.array(texts))
+
+
+def embedded(table: palio.ForwardingTable, rows: pa.Table) -> dict[str, list[set[int]]]:
+    """What a table alone selects of each row, by how it is given."""
+    plain = table.forward_batch(rows.drop_columns("message"), ids=True)
+    texts = table.forward_batch(rows, json="message", ids=True)
+    return {
+        "Arrow": [set(one) for one in plain.to_pylist()],
+        "JSON": [set(one) for one in texts.to_pylist()],
+    }
+
+
+def differences(spark: Any, seed: int, queries: int, expressions: str) -> list[tuple[Any, ...]]:
+    """The rules and rows that WHERE, Palio on Spark and a table alone see differently."""
     drawn = draw_rows(seed, ROWS)
     show(spark, drawn)
     frame = spark.table("messages")
     messages = [{name: one for name, one in row.items() if one is not None} for row in drawn]
-    found: list[tuple[str, object]] = []
+    rows = as_arrow(drawn)
+    found: list[tuple[Any, ...]] = []
     rules = rules_of(seed)
     for _ in range(queries):
         chosen = [next(rules) for _ in range(RULES)]
@@ -149,12 +177,13 @@ def differences(spark: Any, seed: int, queries: int, expressions: str) -> list[t
         table = palio.ForwardingTable.compile(from_predicates(entries), expressions=expressions)
         expected = selected_by_where(spark, frame, columns)
         ids = palio.spark.forward(frame, table, output="ids", into="found").select("id", "found")
-        for row in ids.collect():
-            selected = set(row["found"])
-            for k, (text, _) in enumerate(chosen):
-                wanted = by_hand[k].get(row["id"], expected[row["id"]][k])
-                if (k in selected) is not wanted:
-                    found.append((text, (drawn[row["id"]], wanted)))
+        answers = embedded(table, rows)
+        answers["Spark"] = [set(row["found"]) for row in ids.orderBy("id").collect()]
+        for where, selected in answers.items():
+            for at, k in product(range(ROWS), range(RULES)):
+                wanted = by_hand[k].get(at, expected[at][k])
+                if (k in selected[at]) is not wanted:
+                    found.append((where, chosen[k][0], drawn[at], wanted))
     return found
 
 

@@ -229,6 +229,30 @@ def test_hot_keys(spark: Any, tmp_path: Path) -> None:
 # ---- choosing
 
 
+def test_the_first_format_is_read(spark: Any) -> None:
+    """A directory that a version of Palio without expressions has written."""
+    keyed = {
+        f"k{n}": f"dest = '{dest}' AND price < {100 * n}"
+        for n, dest in enumerate(["MXP", "LIN", "JFK", "BOS"])
+    }
+    rules = {**keyed, "low": "price < 0", "pair": "dest = 'MXP' AND gate = 3 OR gate = 4"}
+    path = Path(__file__).parent / "format1_parts"
+    assert all(file.read_bytes()[8] == 1 for file in path.glob("*.palio"))
+    rows = [
+        (dest, price, gate)
+        for dest in ("MXP", "LIN", "JFK", "BOS", "x", None)
+        for price in (-1, 50, 150, 250, None)
+        for gate in (3, 4, None)
+    ]
+    frame = spark.createDataFrame(rows, "dest STRING, price BIGINT, gate BIGINT")
+    found = palio.spark.forward(frame, palio.spark.PartitionedTable(path)).collect()
+    table = palio.ForwardingTable.compile(rules)
+    assert len(found) == len(rows)
+    for row in found:
+        message = {"dest": row["dest"], "price": row["price"], "gate": row["gate"]}
+        assert row["interfaces"] == table.forward(message), message
+
+
 def test_auto(spark: Any, tmp_path: Path) -> None:
     table = palio.ForwardingTable.compile({f"i{n}": f"x = {n}" for n in range(500)})
     frame = spark.range(20).selectExpr("id AS x")

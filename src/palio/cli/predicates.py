@@ -98,7 +98,9 @@ def covers(
         return
     missed = covering.witness(wide, narrow, schema=schema)
     if missed is None and _computes(wide, narrow):
-        decided = "not proven: of expressions only equal ones are compared"
+        decided = (
+            "not proven: an expression is known by its name and by what it says of its attributes"
+        )
     print(f"no ({decided})")
     if missed is None:
         print("no example could be constructed")

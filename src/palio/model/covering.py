@@ -15,7 +15,7 @@ from typing import TypeAlias
 from palio.errors import InvalidPredicate, LimitExceeded
 from palio.model import valuesets
 from palio.model.advertisement import Advertisement
-from palio.model.boxes import Box, Schema, box, box_covers, declared, is_contradiction
+from palio.model.boxes import Box, Extension, Schema, box, box_covers, declared, is_contradiction
 from palio.model.cover_index import CoverIndex
 from palio.model.expressions.absence import can_be_there
 from palio.model.expressions.names import is_computed
@@ -67,17 +67,25 @@ def uncovered(
     """A part of b that a does not cover, or None when a covers b."""
     wide = [box(f, schema) for f in as_predicate(a).filters]
     wide = [w for w in wide if not is_contradiction(w)]
-    near = _candidates(wide)
+    near, extension = _candidates(wide), Extension(schema)
     for f in as_predicate(b).filters:
-        narrow = box(f, schema)
-        if is_contradiction(narrow, exact) or any(
-            box_covers(w, narrow, exact) for w in near(narrow)
-        ):
+        plain = box(f, schema)
+        if _is_inside(plain, near, exact):
+            continue
+        narrow = extension.of(plain)
+        if narrow is not plain and _is_inside(narrow, near, exact):
             continue
         left = _remainder(narrow, wide, exact, schema)
         if left is not None:
             return left
     return None
+
+
+def _is_inside(narrow: Box, near: Callable[[Box], Iterable[Box]], exact: bool) -> bool:
+    """Is it in one of the boxes near it, or empty?"""
+    return is_contradiction(narrow, exact) or any(
+        box_covers(w, narrow, exact) for w in near(narrow)
+    )
 
 
 def _candidates(wide: list[Box]) -> Callable[[Box], Iterable[Box]]:

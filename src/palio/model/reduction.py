@@ -10,7 +10,7 @@ them, and never leaves fewer constraints.
 from __future__ import annotations
 
 from palio.model import valuesets
-from palio.model.boxes import Schema, box, box_covers, declared, is_contradiction
+from palio.model.boxes import Extension, Schema, box, box_covers, declared, is_contradiction
 from palio.model.cover_index import CoverIndex
 from palio.model.covering import Subscription, as_predicate
 from palio.model.operators import Op
@@ -37,16 +37,17 @@ def reduce(
         if not is_contradiction(box(f, schema), exact)
     ]
     boxes = [box(f, schema) for f in filters]
-    index = CoverIndex(boxes)
+    index, extension = CoverIndex(boxes), Extension(schema)
     alive = [True] * len(boxes)
     for i in range(len(boxes) - 1, -1, -1):  # of two equal filters the first stays
-        narrow = boxes[i]
-        for j in index.candidates(narrow):
-            if j == i or not alive[j] or len(boxes[j]) > len(narrow):
-                continue
-            if box_covers(boxes[j], narrow, exact):
-                alive[i] = False
-                break
+        narrow = extension.of(boxes[i])
+        alive[i] = not is_contradiction(narrow) and not any(
+            j != i
+            and alive[j]
+            and len(boxes[j]) <= len(narrow)
+            and box_covers(boxes[j], narrow, exact)
+            for j in index.candidates(narrow)
+        )
     return Predicate(tuple(f for f, kept in zip(filters, alive, strict=True) if kept))
 
 

@@ -7,12 +7,14 @@ import random
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from palio import ForwardingTable
+from palio import ForwardingTable, Message
 from palio.errors import InvalidFile
 from palio.lab.data import workloads
 
@@ -89,15 +91,58 @@ def test_a_newer_format_says_so(saved: Path) -> None:
     assert refusal(saved).startswith("the table has format 9, this version of Palio reads 1 and 2;")
 
 
+FIRST_FORMAT = {
+    "ann": "price < 500 AND dest = 'MXP' OR price >= 10000",
+    "bob": "name LIKE 'a%' AND name != 'ab'",
+    "cy": "name LIKE '%son'",
+    "dan": "text LIKE '%rain%' AND NOT urgent",
+    "eve": "at >= TIMESTAMP '2013-01-31 10:00:00' AND at < TIMESTAMP '2014-01-01'",
+    "fay": "gate IS NULL AND dest IN ('MXP', 'LIN', 'é')",
+    "gus": "urgent = TRUE",
+    "hal": "qty BETWEEN -3 AND 9007199254740993",
+    "ivy": "TRUE",
+    "joe": "price > 0.5 AND price < 1.5e300",
+    "o'k \u2603": "x IS NOT NULL",
+}
+"""What is in format1.palio, which a version of Palio without expressions has written."""
+AT = datetime(2013, 6, 1, tzinfo=UTC)
+MESSAGES: list[dict[str, Any]] = [
+    {}, {"price": 499.5, "dest": "MXP"}, {"price": 20_000, "gate": 3, "dest": "LIN"}, {"dest": "é"}, {"x": 1},
+    {"name": "ab"}, {"name": "anderson", "x": "y"}, {"text": "it rains", "urgent": False}, {"urgent": True},
+    {"at": AT, "qty": -3}, {"at": AT.replace(year=2014), "qty": 2**53 + 1}, {"qty": 2**53 + 2, "price": 0.5},
+]  # fmt: skip
+
+
 def test_the_first_format_is_read(tmp_path: Path) -> None:
-    """Its tables have no expressions; that of such a table is laid out as it was."""
+    """Its tables have no expressions; they go on as if they had been written today."""
+    path = Path(__file__).parent / "format1.palio"
+    assert path.read_bytes()[8] == 1
+    loaded, made = ForwardingTable.load(path), ForwardingTable.compile(FIRST_FORMAT)
+    assert list(loaded.interfaces) == list(made.interfaces)
+    for message in MESSAGES:
+        assert loaded.forward(message) == made.forward(message)
+    assert [str(loaded.predicate(name)) for name in FIRST_FORMAT] == [
+        str(made.predicate(name)) for name in FIRST_FORMAT
+    ]
+    rows = pa.table({"message": [Message(message).to_json() for message in MESSAGES]})
+    expected = made.forward_batch(rows, json="message").to_pylist()
+    assert loaded.forward_batch(rows, json="message").to_pylist() == expected
+    newer = loaded.updated(add={"kim": "lower(name) = 'anderson'"}, remove=["ivy"])
+    newer.save(tmp_path / "newer.palio")
+    again = ForwardingTable.load(tmp_path / "newer.palio")
+    for message in MESSAGES:
+        assert again.forward(message) == newer.forward(message)
+    assert again.forward(MESSAGES[6]) == ["bob", "cy", "o'k \u2603", "kim"]
+
+
+def test_every_damage_of_the_first_format_is_refused(tmp_path: Path) -> None:
+    good, draw = (Path(__file__).parent / "format1.palio").read_bytes(), random.Random(2)
     path = tmp_path / "table.palio"
-    ForwardingTable.compile({"a": "price < 500", "b": "name LIKE 'a%'"}).save(path)
-    content = bytearray(path.read_bytes())
-    content[8] = 1
-    path.write_bytes(content)
-    loaded = ForwardingTable.load(path).updated(add={"c": "lower(name) = 'ann'"})
-    assert loaded.forward({"price": 1, "name": "ann"}) == ["a", "b", "c"]
+    for _ in range(100):
+        at = draw.randrange(len(good))
+        path.write_bytes(good[:at] + bytes([good[at] ^ (1 << draw.randrange(8))]) + good[at + 1 :])
+        with pytest.raises(InvalidFile, match=r"table\.palio"):
+            ForwardingTable.load(path)
 
 
 def test_what_is_no_table(tmp_path: Path) -> None:

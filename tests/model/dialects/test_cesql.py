@@ -112,6 +112,7 @@ def test_random_expressions(seed: int) -> None:
         ("firstname LIKE 'A%'", None),
         ("sequence > 5", "cesql_int(sequence) > 5"),
         ("sequence = '5'", "cesql_string(sequence) = '5'"),
+        ("sequence = other", "cesql_equal(sequence, other)"),
         ("urgent", "urgent = TRUE"),
         ("urgent = TRUE", "cesql_bool(urgent) = TRUE"),
         ("id = 'a' OR type = 'b'", "id = 'a' OR id IS NOT NULL AND type = 'b'"),

@@ -4,7 +4,8 @@
     plain     with plain conditions instead      in turns
     loop      a column of Spark for each of some of the rules: what one does without an index
 
-`loop` has fewer rules and rows; it is compared by rules times rows in a second.
+`loop` has fewer rules, of the same rows; it is compared by rules times rows in a second. The verdict says whether
+the two goals are met: at most twice the time of the plain rules, and 200 times the loop.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class WhereResult(Result):
     loop_us_per_message: float | None
     times_loop: float | None  # rules times rows in a second
     checked: int
+    verdict: str
 
 
 def run(
@@ -88,6 +90,7 @@ def run(
     mixed_s, plain_s = times.median("mixed"), times.median("plain")
     loop_us = None if loop_s is None else 1e6 * loop_s / len(some)
     us = 1e6 * mixed_s / len(some)
+    times_loop = None if loop_us is None else (rules / us) / (min(loop_rules, rules) / loop_us)
     yield WhereResult(
         rules=rules,
         rows=len(some),
@@ -103,9 +106,27 @@ def run(
         plain_build_s=plain_build_s,
         loop_rules=min(loop_rules, rules),
         loop_us_per_message=loop_us,
-        times_loop=None if loop_us is None else (rules / us) / (min(loop_rules, rules) / loop_us),
+        times_loop=times_loop,
         checked=checked,
+        verdict=verdict(mixed_s / plain_s, times_loop),
     )
+
+
+def verdict(ratio: float, times_loop: float | None) -> str:
+    """Whether the goals are met, in words.
+
+    >>> verdict(1.4, 350.0)
+    'goals met'
+    >>> verdict(2.5, None)
+    'missed: 2.50 times the plain rules; no loop was timed'
+    """
+    missed = []
+    if ratio > GOAL_TIME:
+        missed.append(f"{ratio:.2f} times the plain rules")
+    if times_loop is not None and times_loop < GOAL_LOOP:
+        missed.append(f"{times_loop:,.0f} times the loop")
+    found = f"missed: {' and '.join(missed)}" if missed else "goals met"
+    return found if times_loop is not None else f"{found}; no loop was timed"
 
 
 def _matches(lists: pa.ListArray) -> float:
@@ -143,6 +164,7 @@ _COLUMNS: tuple[Column[WhereResult], ...] = (
     Column("matches", lambda r: f"{r.matches_per_message:.1f}"),
     Column("times a loop", lambda r: "-" if r.times_loop is None else f"{r.times_loop:,.0f}"),
     Column("goal", lambda _: f"{GOAL_LOOP:.0f}"),
+    Column("verdict", lambda r: r.verdict, justify="left"),
 )
 
 

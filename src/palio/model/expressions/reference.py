@@ -13,6 +13,7 @@ from palio.model.expressions.evaluation import value
 from palio.model.expressions.functions import FAMILIES
 from palio.model.expressions.parsing import expression_of_text
 from palio.model.expressions.refusals import CHANGING
+from palio.model.expressions.table.coverage import ELSEWHERE, SPARK_COMPUTES, WITH_DUCKDB
 from palio.model.expressions.table.entry import Function
 
 _HEAD = """\
@@ -33,6 +34,13 @@ what Spark SQL means by them in its ANSI mode, with a session in UTC; those mark
 
 This page is made of the table in the code (`python -m palio.model.expressions.reference`), a test
 compares them, and the examples with Spark; random compositions are compared with Spark too.
+
+- **runs**: "all" is embedded, on the command line, in brokers, and on Spark in a worker of Palio. "all, Spark
+  itself" says that on Spark it is Spark's own function, where the columns have the types that it takes.
+- **compared with**: "Spark" is `tests/differential/test_expressions.py`, which draws the function in random
+  expressions of attributes, and `test_where.py`, which draws it in rules and compares the table alone, of
+  Arrow and of JSON, with the WHERE clause; "DuckDB" is `test_duckdb_expressions.py`. What Spark has not has a
+  test of its own.
 """
 _FORMS = (
     ("a AND b, a OR b, NOT a", "the logic of SQL, with three values", "NULL OR TRUE"),
@@ -110,7 +118,8 @@ def _forms() -> Iterator[str]:
 
 def _families() -> Iterator[str]:
     for family, functions in FAMILIES.items():
-        yield f"## {family}\n\n| written | also called | meaning | example |\n| --- | --- | --- | --- |"
+        yield f"## {family}\n\n| written | also called | meaning | example | runs | compared with |"
+        yield "| --- | --- | --- | --- | --- | --- |"
         yield from (_line(function) for function in functions.values())
         yield ""
 
@@ -120,8 +129,17 @@ def _line(function: Function) -> str:
     written = function.written or f"{function.name}({', '.join(arguments)})".replace(",,", ",")
     others = [word.lower() for word in function.in_words if word != function.name.upper()]
     meaning = function.meaning.replace("|", "\\|") + ("" if function.is_of_spark else " (ours)")
-    cells = (_code(written), ", ".join(map(_code, others)), meaning, _shown(function.example))
+    cells = (
+        _code(written), ", ".join(map(_code, others)), meaning, _shown(function.example),
+        "all, Spark itself" if function.name in SPARK_COMPUTES else "all", _compared(function),
+    )  # fmt: skip
     return f"| {' | '.join(cells)} |"
+
+
+def _compared(function: Function) -> str:
+    if function.name in ELSEWHERE:
+        return _code(ELSEWHERE[function.name])
+    return "Spark, DuckDB" if function.name in WITH_DUCKDB else "Spark"
 
 
 def _refused() -> Iterator[str]:

@@ -7,12 +7,18 @@ from functools import lru_cache
 
 from palio.model import covering
 from palio.model.advertisement import Advertisement
+from palio.model.boxes import box, box_covers, is_contradiction
 from palio.model.predicate import Filter
 
 
 @lru_cache(maxsize=100_000)
 def covers(a: Filter, b: Filter) -> bool:
-    return a == b or covering.covers(a, b)
+    """As the poset of a router decides: of expressions it compares equal ones, and does not ask what they
+    say of their attributes."""
+    if a == b:
+        return True
+    wide, narrow = box(a), box(b)
+    return is_contradiction(narrow) or (not is_contradiction(wide) and box_covers(wide, narrow))
 
 
 @lru_cache(maxsize=100_000)
