@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 
-from palio.net.broker.server import serving
+from palio.lab.bench.loopback.processes import free_port
 from tests.net.listeners import mqtt_suite_run
 from tests.net.peers import configured
+from tests.net.test_broker_process import Process
 
 CASES = {"client_test": 10, "client_test5": 27}
 CONFIG = """
@@ -37,15 +39,20 @@ def test_all_cases_pass_twice(tmp_path: Path) -> None:
     if not folder:
         pytest.skip("PALIO_PAHO is not set: the folder of a checkout of eclipse/paho.mqtt.testing")
 
-    async def scene() -> None:
-        async with serving(configured(tmp_path, CONFIG)) as server:
-            assert server.mqtt_endpoint is not None
-            for _ in range(2):
-                for name, count in CASES.items():
-                    said = await suite(Path(folder), name, server.mqtt_endpoint.port)
-                    assert re.search(rf"Ran {count} tests in .*\n\nOK", said), said
+    port = free_port()
+    config = configured(tmp_path, CONFIG.replace("127.0.0.1:0", f"127.0.0.1:{port}"))
+    broker = Process(config.path)  # as users start it: with its kernels loaded
 
-    asyncio.run(scene())
+    async def scene() -> None:
+        for _ in range(2):
+            for name, count in CASES.items():
+                said = await suite(Path(folder), name, port)
+                assert re.search(rf"Ran {count} tests in .*\n\nOK", said), said
+
+    try:
+        asyncio.run(scene())
+    finally:
+        assert broker.end(signal.SIGTERM) == 0
 
 
 async def suite(folder: Path, name: str, port: int) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -142,43 +139,3 @@ def test_paho(tmp_path: Path) -> None:
 
     run(scene())
     assert got == [b"0", b"1", b"2"]
-
-
-SCRIPT = """
-const mqtt = require("mqtt")
-const client = mqtt.connect(process.argv[2], { protocolVersion: 5, clientId: "js" })
-const got = []
-client.on("message", (topic, payload, packet) => {
-  got.push([topic, payload.toString(), packet.qos])
-  if (got.length == 3) { console.log(JSON.stringify(got)); client.end() }
-})
-client.on("connect", () => client.subscribe("a/+", { qos: 2, properties: { userProperties: { $where: "temp > 25" } } }, () => {
-  const properties = { contentType: "application/json" }
-  for (const qos of [0, 1, 2])
-    for (const temp of [20, 30]) client.publish("a/b", JSON.stringify({ temp }), { qos, properties })
-}))
-"""
-
-
-@pytest.mark.parametrize("transport", ["ws", "mqtt"])
-def test_mqtt_js(tmp_path: Path, transport: str) -> None:
-    """PALIO_MQTT_JS: a folder in which `npm install mqtt` was run."""
-    node, folder = shutil.which("node"), os.environ.get("PALIO_MQTT_JS", "")
-    if node is None or not Path(folder, "node_modules/mqtt").exists():
-        pytest.skip(
-            "MQTT.js is not there: `npm install mqtt` in a folder, and PALIO_MQTT_JS=FOLDER"
-        )
-    (tmp_path / "client.js").write_text(SCRIPT)
-
-    async def scene() -> bytes:
-        async with serving(configured(tmp_path, MQTT)) as server:
-            where = url(server) if transport == "ws" else f"mqtt://{server.mqtt_endpoint}"
-            process = await asyncio.create_subprocess_exec(
-                node, str(tmp_path / "client.js"), where, stdout=asyncio.subprocess.PIPE,
-                env={**os.environ, "NODE_PATH": f"{folder}/node_modules"},
-            )  # fmt: skip
-            output, _ = await process.communicate()
-            return output
-
-    hot = '{"temp":30}'
-    assert json.loads(run(scene())) == [["a/b", hot, 0], ["a/b", hot, 1], ["a/b", hot, 2]]

@@ -34,7 +34,7 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 async def output(folder: Path, command: list[str]) -> str:
-    environment = {**os.environ, "GOCACHE": str(folder / "go"), "GOFLAGS": "-mod=mod"}
+    environment = {**os.environ, "GOFLAGS": "-mod=mod"}
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=folder,
