@@ -27,6 +27,7 @@ from palio.matching.entries import Entries, columns_of, parsed_pairs
 from palio.matching.expressions import OnFailure, TableExpressions
 from palio.matching.frames import with_column
 from palio.matching.missing_columns import warn_of_missing
+from palio.matching.threads import checked, matched
 from palio.matching.versions.interface_names import InterfaceNames, string_array
 from palio.matching.versions.roster import Roster
 from palio.model.message import Message, as_message
@@ -180,6 +181,7 @@ class ForwardingTable:
         computed: bool = False,
         strict: bool = False,
         on_failure: OnFailure | None = None,
+        threads: int = 1,
     ) -> pa.ListArray | pa.Table:
         """The interfaces of each row, a list a row: names, or positions in `interfaces`.
 
@@ -197,7 +199,7 @@ class ForwardingTable:
         A column whose name begins with `=` is left out, unless the rows bring what expressions
         would compute (`computed`): then `=lower(name)` is the column of that expression. With
         `strict` an expression that cannot be computed is an error, as in `forward`; or `on_failure`
-        is told of it: its name, the rows, and why.
+        is told of it: its name, the rows, and why. `threads` share the rows.
         """
         chosen = {"json": json, "map": map, "attributes": attributes}
         given = [(layout, column) for layout, column in chosen.items() if column is not None]
@@ -211,7 +213,11 @@ class ForwardingTable:
             offsets, found = self._match_messages([as_message(m) for m in rows], limit, failed)
         else:
             table = with_column(rows, column)
-            offsets, found = self._engine.match_rows(table, layout, column, limit, failed)
+
+            def match(part: Any, told: OnFailure | None) -> tuple[Ints, Ints]:
+                return self._engine.match_rows(part, layout, column, limit, told)
+
+            offsets, found = matched(match, table, checked(threads), failed)
             if layout == "wide" and not self._knows_columns and self._version is None:
                 self._knows_columns = True
                 warn_of_missing(self.expressions, table.schema)
