@@ -4,7 +4,7 @@
     reply   ── attributes of that topic, header correlation ──▶ this client's one subscription to it
 
 The topic of a message is its attributes `topic`, `topic_1`, ..., as MQTT clients have it
-(protocol/mqtt/topics.py), so native clients and those of MQTT 5 ask and answer each other.
+(model/topics.py), so native clients and those of MQTT 5 ask and answer each other.
 
 The subscription is live, and begins with the first request. Replies that come too late are dropped.
 """

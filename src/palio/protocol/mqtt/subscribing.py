@@ -32,7 +32,7 @@ from palio.protocol.mqtt.session import MqttSession, MqttSubscription
 from palio.protocol.mqtt.sessions import Sessions
 from palio.protocol.mqtt.settings import MqttSettings
 from palio.protocol.mqtt.shared import GROUP
-from palio.protocol.mqtt.topics import TopicFilter, parse_topic_filter
+from palio.protocol.mqtt.topics import TopicFilter, enclosed, parse_topic_filter
 from palio.protocol.mqtt.turns import Slices
 from palio.protocol.wire.codes import RefusalCode
 from palio.protocol.wire.control import Refused, SubscribeRequest, UnsubscribeRequest
@@ -199,7 +199,7 @@ class Subscribing:
             )
         for one in both:
             parse(one)  # so that the error is about the condition alone
-        condition = both[0] if len(both) == 1 else " AND ".join(f"({one})" for one in both)
+        condition = both[0] if len(both) == 1 else " AND ".join(map(enclosed, both))
         return parsed._replace(condition=condition)
 
     def unsubscribe(self, packet: UnsubscribePacket, session: MqttSession, now_us: int) -> None:
