@@ -24,6 +24,7 @@ BYTES_MAX = 65_535
 """Of a topic and of a topic filter (MQTT 5, 4.7.3)."""
 LEVELS_MAX = 128
 """Of a topic and of a topic filter, where nobody says otherwise."""
+_NOT_IN_LEVELS = re.compile(r"[/+#\x00]")
 _OWN_NAME = re.compile(r"topic(_levels|_[0-9]+)?")
 
 
@@ -55,6 +56,16 @@ def topic_attributes(topic: str) -> dict[str, str | int]:
     for number, level in enumerate(levels, 1):
         found[f"topic_{number}"] = level
     return found
+
+
+def reply_topic(identity: str, own: str) -> str:
+    """Where replies to a client go: its identity, and a part of its own. A grant of the identity may name
+    them all, `topic LIKE 'replies/ann/%'`.
+
+    >>> reply_topic("desk/7", "c0ffee")
+    'replies/desk-7/c0ffee'
+    """
+    return f"replies/{_NOT_IN_LEVELS.sub('-', identity)}/{own}"
 
 
 def wrong_in_filter(topic_filter: str, levels_max: int = LEVELS_MAX) -> str:

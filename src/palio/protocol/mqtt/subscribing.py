@@ -192,7 +192,7 @@ class Subscribing:
     def _parsed(self, text: str, where: str) -> TopicFilter:
         parsed = parse_topic_filter(text, self._settings.levels_max)
         both = [one for one in (parsed.condition, where.strip()) if one]
-        if len("".join(both)) > self._settings.condition_bytes_max:
+        if len("".join(both).encode()) > self._settings.condition_bytes_max:
             raise PacketError(
                 ReasonCode.QUOTA_EXCEEDED,
                 f"a condition has {self._settings.condition_bytes_max} bytes at most",
