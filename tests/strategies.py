@@ -261,3 +261,19 @@ messages: SearchStrategy[Message] = st.dictionaries(names, values, max_size=5).m
 advertisements: SearchStrategy[Advertisement] = st.lists(constraints, max_size=4).map(
     lambda found: Advertisement(tuple(found))
 )
+
+
+# ---- topics of MQTT
+
+_TOPIC_LEVELS = ["", "a", "b", "$s", "'", "\\"]
+topics: st.SearchStrategy[str] = (
+    st.lists(st.sampled_from(_TOPIC_LEVELS), min_size=1, max_size=3).map("/".join).filter(bool)
+)
+
+
+@st.composite
+def topic_filters(draw: st.DrawFn) -> str:
+    levels = draw(st.lists(st.sampled_from([*_TOPIC_LEVELS, "+", "+"]), max_size=3))
+    if draw(st.booleans()) or not "/".join(levels):
+        levels.append("#")
+    return "/".join(levels)

@@ -227,6 +227,38 @@ def test_events_and_metrics_on_the_security_page_exist() -> None:
     assert [name for name in names if f'"{name}"' not in source] == []
 
 
+def test_metrics_of_the_listeners_are_those_of_the_code() -> None:
+    """The guide for operators names each of them, as Prometheus shows it, and no other."""
+    from types import SimpleNamespace
+
+    from palio.net.monitoring.counts import HttpCounts
+    from palio.net.monitoring.http_metrics import http_measures
+    from palio.net.monitoring.mqtt_metrics import mqtt_measures
+    from palio.net.sinks.metrics import sink_measures
+    from palio.protocol.mqtt.counts import MqttCounts
+
+    class Some(SimpleNamespace):
+        def __len__(self) -> int:
+            return 1
+
+        def __getattr__(self, name: str) -> int:
+            return 1
+
+    sessions: Any = Some(counts=MqttCounts())
+    http = HttpCounts()
+    http.statuses[200] += 1
+    some: Any = Some(counts=Some())
+    measures = [*mqtt_measures(sessions, some), *http_measures(http), *sink_measures(some)]
+    expected = {
+        f"palio_{one.name}{'_total' if one.kind == 'counter' else ''}{'{status}' if one.labels else ''}"
+        for one in measures
+    }
+    guide = (ROOT / "docs" / "guides" / "operations.md").read_text()
+    section = guide.partition("## Listeners of MQTT and HTTP")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`palio_.*?) \|", section, re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == expected
+
+
 DELIVERY = ROOT / "docs" / "concepts" / "delivery.md"
 
 

@@ -22,7 +22,7 @@ from palio.model.predicate import Constraint, Filter, Predicate
 from palio.model.reduction import reduce
 
 if TYPE_CHECKING:
-    from palio import dialects
+    from palio import dialects, topics
     from palio.matching.table import ForwardingTable
     from palio.net import blocking
     from palio.net.client import connect
@@ -48,6 +48,7 @@ __all__ = [
     "intersects",
     "parse",
     "reduce",
+    "topics",
 ]
 
 
@@ -57,7 +58,7 @@ def __getattr__(name: str) -> Any:
         from palio.matching.table import ForwardingTable
 
         return ForwardingTable
-    if name in ("dialects", "spark"):
+    if name in ("dialects", "spark", "topics"):
         return import_module(f"palio.{name}")
     if name == "connect":
         from palio.net.client import connect

@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from palio.errors import InvalidPredicate
-from palio.model.dialects import cesql, cloudevents_filters, eventbridge, jms, jsonlogic, mongo
+from palio.model.dialects import (
+    cesql,
+    cloudevents_filters,
+    eventbridge,
+    jms,
+    jsonlogic,
+    mongo,
+    mqtt,
+)
 from palio.model.language import parse
 from palio.model.predicate import Predicate
 
@@ -23,6 +31,7 @@ __all__ = [
     "jms",
     "jsonlogic",
     "mongo",
+    "mqtt",
     "read",
 ]
 
@@ -34,6 +43,7 @@ DIALECTS: dict[str, Callable[..., Predicate]] = {
     "jms": jms.read,
     "jsonlogic": jsonlogic.read,
     "mongo": mongo.read,
+    "mqtt": mqtt.read,
 }
 
 

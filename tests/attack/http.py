@@ -276,6 +276,65 @@ async def sockets(arena: Arena) -> str:
     return f"{ended} were closed by the broker"
 
 
+@case("requests that nobody answers, replies that nobody waits for", in_test=True)
+async def requests_without_replies(arena: Arena) -> str:
+    """One identity has 256 that wait; the rest is refused, and those that leave make room."""
+    body = b'{"attributes": {"nobody": 1}}'
+    request = post(body).replace(b"/v1/messages", b"/v1/requests?timeout=60")
+    eves = [await HttpAttacker.at(arena) for _ in range(arena.count(300, 1_500))]
+    for eve in eves:
+        await eve.send(request)
+    async with asyncio.timeout(PATIENCE_S):
+        while (refused := _refused_of(eves)) < len(eves) - 256:
+            await asyncio.sleep(0.05)
+    await is_served(arena)
+    for eve in eves:
+        eve.leave()
+    one = await HttpAttacker.at(arena)
+    status = 429
+    async with asyncio.timeout(PATIENCE_S):
+        while status == 429:
+            await one.send(request.replace(b"timeout=60", b"timeout=.1"))
+            status = await one.status()
+            await one.reader.readuntil(b"}\n")
+    assert status == 504
+    one.leave()
+    return f"{refused} of {len(eves):,} were refused"
+
+
+def _refused_of(eves: list[HttpAttacker]) -> int:
+    """How many have an answer, without waiting for one."""
+    return sum(b"429" in bytes(eve.reader._buffer) for eve in eves)  # type: ignore[attr-defined]
+
+
+@case("a WebSocket that gives back all it gets, and positions that it never had", in_test=True)
+async def storms_of_nacks(arena: Arena) -> str:
+    eve = await HttpAttacker.at(arena)
+    await eve.upgrade()
+    said = b'{"op": "subscribe", "id": 1, "where": "storm = 1", "durable": "storm", "deliveries_max": 50}'
+    await eve.send(frame(1, said))
+    lines = b"\n".join([b'{"attributes": {"storm": 1}}'] * arena.count(100, 1_000))
+    one = await HttpAttacker.at(arena)
+    await one.send(post(lines, "Content-Type: application/x-ndjson"))
+    assert await one.status() == 200
+    one.leave()
+    positions = b",".join(b"%d" % n for n in range(10_000))
+    nack = frame(1, b'{"op": "nack", "id": 1, "positions": [%b]}' % positions)
+    reading = asyncio.create_task(eve.rest())
+    rounds = arena.count(20, 300)
+    for _ in range(rounds):
+        await eve.send(nack)
+        await asyncio.sleep(0.01)
+    await eve.send(
+        frame(1, b'{"op": "nack", "id": 1, "positions": [%b], "delay": 1e7}' % positions)
+    )
+    await eve.send(frame(1, b'{"op": "unsubscribe", "id": 1, "forget": true}'))
+    await is_served(arena)
+    eve.leave()
+    reading.cancel()
+    return f"{rounds} times 10,000 positions"
+
+
 @case("cookies, hosts and origins of other pages")
 async def other_pages(arena: Arena) -> str:
     refused = 0

@@ -10,6 +10,8 @@ import pyarrow.parquet
 import pytest
 from tests.cli.commands import palio, process
 
+from palio.topics import attributes
+
 SUBSCRIPTIONS = [("ann", "price < 500"), ("bob", "dest = 'MXP' OR dest IS NULL")]
 EVENTS = [{"dest": "MXP", "price": 450}, {"dest": "LIN", "price": 600}, {"price": 20.5}]
 EXPECTED = [["ann", "bob"], [], ["ann", "bob"]]
@@ -259,3 +261,16 @@ def test_stats_of_rules_in_another_dialect(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["interfaces"] == 1, done.stderr
     table = palio("stats", "--table", tmp_path / "t.palio", "--zone", "Europe/Rome")
     assert "--dialect and --zone are for --predicates" in table.stderr
+
+
+def test_topic_filters_of_mqtt(tmp_path: Path) -> None:
+    filters, events = tmp_path / "filters.csv", tmp_path / "events.jsonl"
+    filters.write_text("interface,predicate\nhot,site/+/temp?temp > 25\nall,site/#\n")
+    messages = [
+        {**attributes(topic), "temp": temp}
+        for topic, temp in (("site/7/temp", 21.5), ("site/8/temp", 30.5), ("hall/1", 30.5))
+    ]
+    events.write_text("\n".join(json.dumps(message) for message in messages))
+    done = palio("match", "--predicates", filters, "--messages", events, "--dialect", "mqtt")
+    found = [json.loads(line)["interfaces"] for line in done.stdout.splitlines()]
+    assert found == [["all"], ["hot", "all"]], "the last one matches nothing"

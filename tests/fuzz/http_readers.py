@@ -22,7 +22,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
-from palio.errors import PalioError
+from palio.errors import NoReply, PalioError
 from palio.net.client.attributes import to_bytes
 from palio.net.config.values import HttpSettings
 from palio.net.endpoint import Endpoint
@@ -43,7 +43,7 @@ from tests.protocol.wire.mutation import mutated
 _MINUTE = 60_000_000
 SETTINGS = HttpSettings(
     Endpoint("127.0.0.1", 7490), False, ("https://app.example.org",), (), 100, 2_000, 20_000, 100_000,
-    _MINUTE, _MINUTE, _MINUTE, _MINUTE, _MINUTE, _MINUTE,
+    _MINUTE, _MINUTE, _MINUTE, _MINUTE, _MINUTE, _MINUTE, 100,
 )  # fmt: skip
 LIMITS = Limits(attributes=4_000, body=8_000)
 _TURNS_MAX = 2_000
@@ -53,6 +53,11 @@ class _Taker:
     """The client of a broker that takes everything."""
 
     identity = "ann"
+    broker = "milan"
+
+    async def request(self, attributes: Any, body: bytes, **options: Any) -> Any:
+        await self.publish(attributes, body, **options)
+        raise NoReply(options["timeout"])
 
     async def publish(self, attributes: Any, body: bytes, **options: Any) -> int:
         return await self.publish_many([(attributes, body, options.get("headers") or {})])
@@ -185,8 +190,8 @@ class _Peers:
 
 
 _TARGETS = [
-    "/v1/messages", "/v1/messages?durable=false", "/v1/messages?durable=x", "/openapi.json", "/v1/topology",
-    "/v1/explain", "/v1/subscriptions/desk", "/v1/subscriptions/%64%FF", "/v1/subscriptions/a?group=g",
+    "/v1/messages", "/v1/messages?durable=false", "/v1/messages?durable=x", "/v1/messages?delay=1&expires_in=1e9", "/v1/requests", "/v1/requests?timeout=1e5", "/openapi.json", "/v1/topology",
+    "/v1/explain", "/v1/subscriptions/desk", "/v1/subscriptions/a@b", "/v1/subscriptions/%64%FF", "/v1/subscriptions/a?group=g",
     "/v1/subscriptions/a/messages?where=TRUE&wait=0", "/v1/events?where=a%20%3E%201&credit=5", "/v1/events",
     "/v1/login", "*", "/", "//", "/v1/messages?a=1&a=2", "http://localhost/v1/messages", "/v1/messages?%", "a:1",
 ]  # fmt: skip
@@ -246,6 +251,7 @@ def frame(random: Random) -> bytes:
     """A frame of a client, mostly with a mask."""
     texts = [
         b'{"op": "publish", "id": 1, "attributes": {"a": 1}}', b'{"op": "subscribe", "id": 1, "where": "a > 1"}',
+        b'{"op": "nack", "id": 1, "positions": [1], "delay": 1e9}', b'{"op": "reject", "id": 1, "positions": []}',
         b'{"op": "ack", "id": 1, "positions": [1]}', b'{"op": "unsubscribe", "id": 1, "forget": true}', b"", b"\xff",
         b'{"op": "publish", "id": 1, "attributes": {"a": 1, "a": 2}}', b'{"op": "publish", "id": -1}', b"x" * 300,
     ]  # fmt: skip

@@ -15,7 +15,7 @@ from palio.model.predicate import Predicate
 Dialect = Annotated[
     str,
     typer.Option(
-        help="Of the predicates: sql, cesql, cloudevents, eventbridge, jms, jsonlogic or mongo."
+        help="Of the predicates: sql, cesql, cloudevents, eventbridge, jms, jsonlogic, mongo or mqtt."
     ),
 ]
 Zone = Annotated[

@@ -77,6 +77,11 @@ CASES: dict[str, list[str]] = {
         "x XOR " * 3000 + "y", f"x = {DIGITS}", " AND ".join(f"(a{i} = 1 OR b{i} = 2)" for i in range(40)),
         f"LEFT(x, {DIGITS}) = 'a'", "CONCAT(" + ",".join(["x"] * 20_000) + ") = 'a'",
     ],
+    "mqtt": [
+        "+/" * 500_000, "a/" * 127 + "b?" + " AND ".join(f"(a{i} = 1 OR b{i} = 2)" for i in range(12)),
+        "a?" + " AND ".join(f"(a{i} = 1 OR b{i} = 2)" for i in range(30)), "a?" + "(" * 100_000 + "x = 1", "a" * 70_000,
+        "#?" + "x = 1 AND " * 50_000 + "x = 1", "?" * 100_000, "a?" + "b" * 1_000_000, "$share/" * 10_000,
+    ],
     "cloudevents": [
         nested("all", 50_000, "{}"), nested("any", 38, '{"exact":{"type":"a"}}'), nested("not", 50_000, "{}", as_list=False),
         json.dumps([{"any": [{"exact": {"type": str(i)}} for i in range(50_000)]}]),

@@ -9,10 +9,10 @@ import pytest
 
 import palio
 from palio.errors import ClientClosed, InvalidValue, NoReply
+from palio.model.topics import topic_attributes
 from palio.net.broker.server import serving
 from palio.net.client.subscription import Note, Subscription
 from palio.net.cluster import local_cluster
-from palio.protocol.mqtt.topics import topic_attributes
 from palio.protocol.wire.message_headers import CORRELATION, REPLY_TO
 from tests.net.peers import configured
 from tests.net.running import in_loop

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from palio.protocol.broker.access import Access
+from palio.model.language import parse
+from palio.protocol.broker.access import EVERYTHING, Access, Identity, token_hash
+from palio.protocol.broker.schemas import MessageSchema
 from palio.protocol.mqtt.packets.codes import ReasonCode
 from palio.protocol.mqtt.packets.properties import PacketType
 from palio.protocol.mqtt.packets.values import (
@@ -18,6 +20,7 @@ from palio.protocol.mqtt.packets.values import (
     SubscriptionOptions,
     UnsubscribePacket,
     Version,
+    Will,
 )
 from palio.protocol.mqtt.settings import MqttSettings
 from tests.protocol.mqtt.mqtt_exchange import one_broker
@@ -270,3 +273,118 @@ def test_who_may_not_connect_is_told() -> None:
     assert client.connack.code is ReasonCode.NOT_AUTHORIZED
     client = exchange.mqtt(user_name="ann", password=b"wrong", version=Version.V311)
     assert client.connack.code is ReasonCode.NOT_AUTHORIZED
+
+
+def people() -> Access:
+    """Their tokens are their names."""
+    names = ("ann", "eve")
+    return Access({token_hash(name): Identity(name, EVERYTHING, EVERYTHING) for name in names})
+
+
+@pytest.mark.parametrize("version", Version)
+def test_the_user_name_is_that_of_the_token(version: Version) -> None:
+    exchange = one_broker(access=people())
+    for user, code in (
+        ("ann", ReasonCode.SUCCESS),
+        ("eve", ReasonCode.BAD_USER_NAME_OR_PASSWORD), ("bob", ReasonCode.BAD_USER_NAME_OR_PASSWORD),
+    ):  # fmt: skip
+        client = exchange.mqtt(user_name=user or None, password=b"ann", version=version)
+        assert client.connack.code is code
+        assert (client.link in exchange.mqtt_clients) is (code is ReasonCode.SUCCESS)
+    client = exchange.mqtt(user_name="ann", password=b"\xff", version=version)
+    assert client.connack.code is ReasonCode.BAD_USER_NAME_OR_PASSWORD
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"client_id": "x" * 1025}, ReasonCode.INVALID_CLIENT_ID),
+        ({"properties": {"authentication_method": "k"}}, ReasonCode.BAD_AUTHENTICATION_METHOD),
+        ({"will": Will("a/+", b"", 0, False, {})}, ReasonCode.INVALID_TOPIC_NAME),
+        ({"password": b"x" * 60_000}, ReasonCode.BAD_USER_NAME_OR_PASSWORD),
+    ],
+)
+def test_who_says_connect_wrongly_is_told(fields: dict[str, Any], code: ReasonCode) -> None:
+    client = one_broker().mqtt(**fields)
+    assert client.connack.code is code
+    assert client.connack.properties["reason_string"]
+
+
+def test_a_condition_is_bounded_in_bytes() -> None:
+    exchange = one_broker(MqttSettings(condition_bytes_max=40))
+    client = exchange.mqtt()
+    quota = (ReasonCode.QUOTA_EXCEEDED,)
+    assert client.subscribe("a?x = '" + "e" * 30 + "'") == (ReasonCode.GRANTED_QOS_2,)
+    assert client.subscribe("a?x = '" + "é" * 30 + "'") == quota
+    where = (("$where", "x = '" + "é" * 8 + "'"),)
+    assert client.subscribe("a?x = '" + "é" * 8 + "'", user=where) == quota
+
+
+def test_a_condition_may_end_with_a_comment() -> None:
+    client = one_broker().mqtt()
+    found = client.subscribe("a?x > 1 -- one", user=(("$where", "y > 1 -- two"),))
+    assert found == (ReasonCode.GRANTED_QOS_2,)
+    for x, y in ((1, 2), (2, 1), (2, 2)):
+        payload = b'{"x": %d, "y": %d}' % (x, y)
+        client.publish("a", payload, content_type="application/json")
+    assert client.payloads == [b'{"x": 2, "y": 2}']
+
+
+def test_a_client_that_asks_is_told_where_replies_to_it_go() -> None:
+    exchange = one_broker(access=people())
+    ann = {"password": b"ann"}
+    asks = {"request_response_information": 1}
+    told = [
+        exchange.mqtt(client_id=id, properties=asks, **ann).connack.properties
+        for id in ("a", "b", "a")
+    ]
+    topics = [one["response_information"] for one in told]
+    assert topics[0] == topics[2] != topics[1]
+    assert all(topic.startswith("replies/ann/") for topic in topics)
+    for more in ({}, {"request_response_information": 0}):
+        client = exchange.mqtt(properties=more, **ann)
+        assert "response_information" not in client.connack.properties
+    client = exchange.mqtt(version=Version.V311, user_name="ann", **ann)
+    assert not client.connack.properties
+
+
+def test_a_message_that_a_schema_refuses_has_a_code_of_its_own() -> None:
+    """And so have one that a grant refuses, and one that makes no sense."""
+    schema = MessageSchema(
+        parse("topic = 'order'"), lambda found: None if "id" in found else "no id"
+    )
+    identity = Identity("anonymous", EVERYTHING, parse("topic != 'secret'"))
+    exchange = one_broker(access=Access(anonymous=identity), schemas={"orders": schema})
+    client = exchange.mqtt()
+    json = {"content_type": "application/json"}
+    for qos, kind in ((1, PacketType.PUBACK), (2, PacketType.PUBREC)):
+        client.packets.clear()
+        client.publish("order", b'{"id": 1}', qos, **json)
+        client.publish("order", b"{}", qos, **json)
+        client.publish("secret", b"", qos)
+        assert [one.code for one in client.acks(kind)] == [
+            ReasonCode.SUCCESS, ReasonCode.INVALID_PAYLOAD_FORMAT, ReasonCode.NOT_AUTHORIZED,
+        ]  # fmt: skip
+        refused = client.acks(kind)[1]
+        assert "no id" in refused.properties["reason_string"]
+
+
+@pytest.mark.parametrize("kept", [0, 50])
+def test_messages_wait_while_all_packet_ids_are_in_use(kept: int) -> None:
+    exchange = one_broker()
+    client = exchange.mqtt(properties={"session_expiry": kept})
+    client.subscribe("t")
+    session = client.mqtt.delivering.session
+    session.reserved.update(range(1, 65_535))
+    client.answers = False
+    for number in range(3):
+        client.publish("t", b"%d" % number, 2)
+    (first,) = client.all(PublishPacket)
+    assert first.packet_id == 65_535
+    client.send(Ack(PacketType.PUBREC, first.packet_id))
+    client.send(Ack(PacketType.PUBCOMP, first.packet_id))
+    assert [one.packet_id for one in client.all(PublishPacket)] == [65_535] * 2
+    session.reserved.clear()
+    client.send(Ack(PacketType.PUBREC, first.packet_id))
+    client.send(Ack(PacketType.PUBCOMP, first.packet_id))
+    assert client.payloads == [b"0", b"1", b"2"]

@@ -75,6 +75,20 @@ def test_a_session_stays_until_it_expires() -> None:
     assert not exchange.brokers["a"].snapshot().queues.count
 
 
+def test_a_session_that_ends_with_its_connection_misses_what_comes_meanwhile() -> None:
+    exchange = one_broker()
+    client = exchange.mqtt()
+    client.subscribe("t", qos=2)
+    client.lose()
+    exchange.mqtt(client_id="w").publish("t", b"1", 2)
+    client = exchange.mqtt(clean_start=False)
+    assert not client.connack.session_present
+    client.subscribe("t", qos=2)
+    assert not client.payloads
+    client.publish("t", b"2", 2)
+    assert client.payloads == [b"2"]
+
+
 def test_what_was_not_acknowledged_comes_again_with_its_packet_id() -> None:
     exchange = one_broker()
     kept = {"session_expiry": 50}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -15,6 +18,7 @@ from palio.protocol.wire.message_headers import (
     CORRELATION,
     EXPIRES_US,
     NO_HEADERS,
+    STANDARD,
     body_of,
     headers_of,
     packed,
@@ -117,3 +121,11 @@ def test_any_bytes_are_a_payload(payload: bytes) -> None:
     assert payload.endswith(body_of(payload))
     if not unreadable(batch, LIMITS):
         assert packed(headers_of(payload), 100)[:2] == payload[:2] or payload[:2] != NO_HEADERS
+
+
+def test_headers_of_the_reference_are_those_of_the_code() -> None:
+    page = Path(__file__).parents[3] / "docs" / "reference" / "values.md"
+    section = page.read_text("utf-8").partition("## Message headers")[2]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", section, re.MULTILINE))
+    words = {str: "text", bytes: "bytes", int: "int"}
+    assert rows == {name: words[kind] for name, kind in STANDARD.items()}

@@ -249,6 +249,8 @@ async def serving(
     tls = security.contexts(config)
     if config.metrics is not None:
         metrics.registry()  # loads the package now: later that would hold the event loop
+    if config.http is not None:
+        _http_listener()  # likewise
     opened = await open_store(config, end, is_restart=is_restart)
     clock = clock or BrokerClock()
     try:

@@ -63,20 +63,20 @@ class Feeds:
         self._writer.schedule()
         return True
 
-    def nack(self, id: int, position: int, delay_us: int) -> bool:
-        """The application gives a message back. False: its subscription has ended."""
+    def nack(self, id: int, positions: Iterable[int], delay_us: int) -> bool:
+        """The application gives messages back. False: their subscription has ended."""
         if self._status.failure is not None:
             raise self._status.failure
-        if not self._subscriptions.nack(id, position, delay_us):
+        if not self._subscriptions.nack_all(id, positions, delay_us):
             return False
         self._writer.schedule()
         return True
 
-    def reject(self, id: int, position: int, reason: str) -> bool:
-        """The application will never process a message. False: its subscription has ended."""
+    def reject(self, id: int, positions: Iterable[int], reason: str) -> bool:
+        """The application will never process these messages. False: their subscription has ended."""
         if self._status.failure is not None:
             raise self._status.failure
-        if not self._subscriptions.reject(id, position, reason):
+        if not self._subscriptions.reject_all(id, positions, reason):
             return False
         self._writer.schedule()
         return True

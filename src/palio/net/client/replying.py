@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from palio.errors import InvalidValue
+from palio.model.topics import topic_attributes
 from palio.net.client.notes import ReceivedMessage
-from palio.protocol.mqtt.topics import topic_attributes
 from palio.protocol.wire.message_headers import CORRELATION, REPLY_TO, Headers
 
 

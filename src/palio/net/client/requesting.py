@@ -4,7 +4,7 @@
     reply   ── attributes of that topic, header correlation ──▶ this client's one subscription to it
 
 The topic of a message is its attributes `topic`, `topic_1`, ..., as MQTT clients have it
-(protocol/mqtt/topics.py), so native clients and those of MQTT 5 ask and answer each other.
+(model/topics.py), so native clients and those of MQTT 5 ask and answer each other.
 
 The subscription is live, and begins with the first request. Replies that come too late are dropped.
 """
@@ -12,19 +12,18 @@ The subscription is live, and begins with the first request. Replies that come t
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 from collections.abc import Callable
 from itertools import count
 
 from palio.errors import ClientClosed, NetworkError, NoReply
+from palio.model.topics import reply_topic
 from palio.net.client.publishing import Attributes, ClientPublishing
 from palio.net.client.subscription import Note, Subscription
 from palio.net.client.times import Duration, microseconds_of, with_expiry
 from palio.protocol.wire.message_headers import CORRELATION, REPLY_TO, Headers
 
 _CORRELATION_BYTES = 8
-_NOT_IN_TOPICS = re.compile(r"[/+#\x00]")
 
 
 class Requesting:
@@ -80,8 +79,7 @@ class Requesting:
         async with self._begin:
             if self._receiving is not None and not self._receiving.done():
                 return
-            own = _NOT_IN_TOPICS.sub("-", self._identity())
-            self._topic = f"replies/{own}/{secrets.token_hex(8)}"
+            self._topic = reply_topic(self._identity(), secrets.token_hex(8))
             quoted = self._topic.replace("'", "''")
             subscription = self._subscribe(f"topic = '{quoted}'")
             await subscription.ready()

@@ -317,12 +317,25 @@ class Subscription(_NoteIterator[Note]):
         self._check_open()
         self._feeds.acknowledge_all(self._id, positions)
 
+    async def nack(self, positions: Iterable[int], delay: Duration = 0.0) -> None:
+        """Give many notes back at once, by their positions; see `Note.nack`."""
+        self._give_back(positions, microseconds_of("delay", delay))
+
+    async def reject(self, positions: Iterable[int], reason: str = "") -> None:
+        """Reject many notes at once, by their positions; see `Note.reject`."""
+        check_rejection(reason)
+        if not self._feeds.reject(self._id, positions, reason):
+            raise self._ended()
+
     def _nack(self, position: int, delay_us: int) -> None:
-        if not self._feeds.nack(self._id, position, delay_us):
+        self._give_back((position,), delay_us)
+
+    def _give_back(self, positions: Iterable[int], delay_us: int) -> None:
+        if not self._feeds.nack(self._id, positions, delay_us):
             raise self._ended()
 
     def _reject(self, position: int, reason: str) -> None:
-        if not self._feeds.reject(self._id, position, reason):
+        if not self._feeds.reject(self._id, (position,), reason):
             raise self._ended()
 
     def _acknowledge(self, position: int) -> None:

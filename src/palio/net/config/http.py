@@ -46,6 +46,7 @@ def read_http(top: Section, others: list[Endpoint | None], has_tls: bool) -> Htt
         stalled_us_max=section.duration_us("stalled", 30 * _SECOND),
         heartbeat_us=section.duration_us("heartbeat", 15 * _SECOND),
         login_us=section.duration_us("login", 3600 * _SECOND),
+        requests_max=section.count("requests", 256),
     )
     section.finish()
     if found.bodies_bytes_max < found.body_bytes_max:

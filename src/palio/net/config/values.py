@@ -94,6 +94,8 @@ class HttpSettings:
     heartbeat_us: int
     login_us: int
     """How long a cookie is good for."""
+    requests_max: int
+    """Of one identity, that wait for their replies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ and checks for native clients holds for theirs. A link has two faces: `InProcess
 the host serves; its `transport` is what the client's socket writes to.
 
 What waits: frames from the broker count until the application has taken them (`taken`). When that is more
-than `congested_bytes` the link is congested, as a socket is that nobody reads.
+than `congested_bytes` the link is congested, as a socket is that nobody reads. A client that passes nothing on
+to another end, as one that only publishes, reads at once.
 """
 
 from __future__ import annotations
@@ -52,10 +53,12 @@ class InProcessClientEnd:
         certificate: str,
         ending: asyncio.Event,
         acts_for: str = "",
+        *,
+        reads_at_once: bool = False,
     ) -> None:
         """`peer` is for log lines; `certificate`: the verified name of who uses the client; `ending`: when
         the broker stops, it dials no more; `acts_for`: an identity, for which no token is needed."""
-        self._acts_for = acts_for
+        self._acts_for, self._reads_at_once = acts_for, reads_at_once
         self._ending = ending
         self._host, self._turns, self._congested_bytes = host, turns, congested_bytes
         self._peer, self._certificate = peer, certificate
@@ -69,8 +72,9 @@ class InProcessClientEnd:
         if self._ending.is_set():
             raise Unreachable("this broker stops", code=CloseCode.STOPPING)
         self._link = InProcessLink(
-            self._host, self._turns, socket, self._congested_bytes, self._peer, self._acts_for
-        )
+            self._host, self._turns, socket, self._congested_bytes, self._peer, self._acts_for,
+            reads_at_once=self._reads_at_once,
+        )  # fmt: skip
         self._link.open(self._certificate)
 
     def taken(self) -> None:
@@ -93,8 +97,11 @@ class InProcessLink:
         congested_bytes: int,
         peer: str,
         acts_for: str = "",
+        *,
+        reads_at_once: bool = False,
     ) -> None:
         self.peer, self._acts_for = peer, acts_for
+        self._reads_at_once = reads_at_once
         self.is_congested = False
         self.waiting_bytes = 0
         self._host, self._turns = host, turns
@@ -194,6 +201,8 @@ class InProcessLink:
             size += len(frames[-1])
         if frames and not self.closed.done():
             self._socket.data_received(frames[0] if len(frames) == 1 else b"".join(frames))
+            if self._reads_at_once:
+                self.taken()
         if self._inward:
             self._turns.soon(self._deliver)
 

@@ -32,7 +32,7 @@ from palio.protocol.durability.delayed import DelayedMessages
 from palio.protocol.interfaces import PATTERN, PublishGrant
 from palio.protocol.wire import message_headers
 from palio.protocol.wire.batch import KERNEL_MIN, MessageBatch, delays, rows_with_headers
-from palio.protocol.wire.codes import CloseCode
+from palio.protocol.wire.codes import CloseCode, RejectionCode
 from palio.protocol.wire.control import Rejected
 from palio.protocol.wire.frames import Limits
 from palio.protocol.wire.layout import END, PAYLOAD
@@ -214,7 +214,7 @@ class Admission:
                 check_publish(identity, batch.message(row))
                 rows.append(row)
             except PalioError as error:
-                self._reject(batch, row, error)
+                self._reject(batch, row, error, RejectionCode.DENIED)
         return batch.pick(rows), matches.pick(rows)
 
     def valid(self, batch: MessageBatch, matches: Matches) -> tuple[MessageBatch, Matches]:
@@ -223,7 +223,7 @@ class Admission:
         if not refused:
             return batch, matches
         for row, error in refused.items():
-            self._reject(batch, row, error)
+            self._reject(batch, row, error, RejectionCode.SCHEMA)
         rows = [row for row in range(batch.count) if row not in refused]
         return batch.pick(rows), matches.pick(rows)
 
@@ -240,11 +240,17 @@ class Admission:
         self._counts.misread += 1
         self._output.report(f"readers of attributes do not agree on {what}")
 
-    def _reject(self, batch: MessageBatch, row: int, error: PalioError) -> None:
+    def _reject(
+        self,
+        batch: MessageBatch,
+        row: int,
+        error: PalioError,
+        code: RejectionCode = RejectionCode.INVALID,
+    ) -> None:
         self._counts.rejected += 1
         link = self._links.publishers.get(batch.publisher(row))
         if link is not None:
-            self._output.say(link.number, Rejected(batch.number(row), cut(str(error))))
+            self._output.say(link.number, Rejected(batch.number(row), cut(str(error)), code))
 
 
 def _told(error: Exception) -> str:

@@ -6,7 +6,7 @@ here receives nothing more, whatever the broker still sends before it has heard 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from palio.errors import InvalidValue
 from palio.protocol.client.events import Arrival, SessionEvent
@@ -105,22 +105,36 @@ class SessionSubscriptions:
     def nack(self, id: int, position: int, delay_us: int = 0) -> bool:
         """Give a message of the queue back. False: the subscription has ended. Without a connection the
         broker sends all again anyway."""
-        state = self._states.get(id)
-        if state is None or state.is_leaving:
-            return False
-        if state.nack(position):
-            self._buffer.send_if_ready(control.Nack(id, (position,), delay_us))
-        return True
+        return self.nack_all(id, (position,), delay_us)
+
+    def nack_all(self, id: int, positions: Iterable[int], delay_us: int = 0) -> bool:
+        """The same for many."""
+        parts = self._given_back(id, positions)
+        for part in parts or ():
+            self._buffer.send_if_ready(control.Nack(id, part, delay_us))
+        return parts is not None
 
     def reject(self, id: int, position: int, reason: str = "") -> bool:
         """Say that the application will never process a message of the queue. False: the subscription
         has ended."""
+        return self.reject_all(id, (position,), reason)
+
+    def reject_all(self, id: int, positions: Iterable[int], reason: str = "") -> bool:
+        """The same for many."""
+        parts = self._given_back(id, positions)
+        for part in parts or ():
+            self._buffer.send_if_ready(control.Reject(id, part, reason))
+        return parts is not None
+
+    def _given_back(self, id: int, positions: Iterable[int]) -> list[tuple[int, ...]] | None:
+        """Those positions that the application has, as many as one Nack may hold each; None: the
+        subscription has ended."""
         state = self._states.get(id)
         if state is None or state.is_leaving:
-            return False
-        if state.nack(position):
-            self._buffer.send_if_ready(control.Reject(id, (position,), reason))
-        return True
+            return None
+        found = [position for position in positions if state.nack(position)]
+        most = control.NACKED_MAX
+        return [tuple(found[at : at + most]) for at in range(0, len(found), most)]
 
     def consumed(self, id: int, count: int = 1) -> None:
         """The application has taken this many live messages or compounds, so more may come."""

@@ -167,13 +167,13 @@ class MqttConnection:
             raise protocol_error("the first packet is CONNECT")
         self.client.version = self._packets.version = packet.version
         self._packets.packet_bytes_max = self._settings.packet_bytes_max
+        self.state = WELCOMING  # from now on a refusal is a CONNACK
         self._greeting = Greeting(packet, self._settings, self._sessions.new_client_id)
         self.core.say(self._greeting.hello())
-        self.state = WELCOMING
 
     def _refuse(self, code: ReasonCode, reason: str) -> None:
         """CONNACK with an error; to whom has not said CONNECT, nothing."""
-        if self._greeting is not None or code is ReasonCode.UNSUPPORTED_VERSION:
+        if self.state is WELCOMING or code is ReasonCode.UNSUPPORTED_VERSION:
             self.client.send(Connack(False, code, self.client.reason(reason, always=True)))
         self.close_reason = reason
         self._end()
@@ -345,9 +345,9 @@ class MqttConnection:
                 if self._session is not None:
                     self.publishing.stored(number, self._session)
                     self._end_if_over()
-            case Rejected(number, reason):
+            case Rejected(number, reason, code):
                 if self._session is not None:
-                    self.publishing.rejected(number, reason, self._session)
+                    self.publishing.rejected(number, reason, code, self._session)
                     self._end_if_over()
             case Subscribed(id) | Unsubscribed(id) | Done(id):
                 self._subscribing.answered(id)

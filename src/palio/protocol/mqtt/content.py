@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from palio.model.message import Message
+from palio.model.topics import is_topic_attribute, topic_attributes
 from palio.protocol.cloudevents.messages import EventMessage
 from palio.protocol.mqtt.packets.fields import TEXT_BYTES_MAX
 from palio.protocol.mqtt.packets.properties import Properties
 from palio.protocol.mqtt.settings import MqttSettings, PayloadContent
-from palio.protocol.mqtt.topics import is_topic_attribute, topic_attributes
 from palio.protocol.wire import message_headers
 from palio.protocol.wire.message_headers import EXPIRES_US
 

@@ -158,9 +158,7 @@ class OutboundMessages:
             self._client.publish(self._packet(one, 0))
             self._counts.delivered += 1
             self._finished(one)
-        elif self._sent < self.receive_maximum and not self._waiting:
-            self._send(one)
-        else:
+        elif self._waiting or self._sent >= self.receive_maximum or not self._send(one):
             self._wait(one)
 
     def _wait(self, one: InFlight) -> None:
@@ -172,21 +170,25 @@ class OutboundMessages:
         self._waiting.append(one)
         self._waiting_bytes += size
 
-    def _send(self, one: InFlight) -> None:
+    def _send(self, one: InFlight) -> bool:
+        """False: all packet ids are in use, so it must wait for an acknowledgement."""
         progress = one.subscriptions[0].progress if one.qos == 2 and one.position > 0 else None
         reserved = progress.reserved_id(one.position) if progress is not None else 0
         packet_id = reserved or self.session.new_packet_id()
+        if not packet_id:
+            return False
         packet = self._packet(one, packet_id, duplicate=bool(reserved))
         if not self._client.publish(packet, held=progress is not None):
             self._counts.dropped += 1  # larger than the client takes (3.1.2.11.4)
             self._finished(one)
-            return
+            return True
         if progress is not None:
             progress.sent(one.position, packet_id)
             self.session.is_changed = True
         self.session.in_flight[packet_id] = one
         self._sent += 1
         self._counts.delivered += 1
+        return True
 
     def _packet(self, one: InFlight, packet_id: int, *, duplicate: bool = False) -> PublishPacket:
         message, topic = one.message, one.message.topic
@@ -248,9 +250,10 @@ class OutboundMessages:
         self._sent -= 1
         self._finished(one)
         while self._waiting and self._sent < self.receive_maximum:
+            if not self._send(self._waiting[0]):
+                break
             waiting = self._waiting.popleft()
             self._waiting_bytes -= len(waiting.message.payload) + _OVERHEAD_BYTES
-            self._send(waiting)
 
     def _finished(self, one: InFlight) -> None:
         if one.position < 0:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any
 
+from palio.model.topics import reply_topic
 from palio.protocol.mqtt.packets.codes import PacketError, ReasonCode
 from palio.protocol.mqtt.packets.properties import NONE, Properties
 from palio.protocol.mqtt.packets.values import ConnectPacket, Version
@@ -111,7 +113,7 @@ class Greeting:
         user = self.connect.user_name
         return not user or not self.connect.password or user == identity
 
-    def properties(self) -> Properties:
+    def properties(self, identity: str) -> Properties:
         """Of CONNACK."""
         if self.connect.version is Version.V311:
             return NONE
@@ -121,6 +123,9 @@ class Greeting:
             "topic_alias_maximum": settings.topic_alias_maximum,
             "maximum_packet_size": settings.packet_bytes_max,
         }
+        if self.connect.properties.get("request_response_information"):
+            own = blake2b(self.client_id.encode(), digest_size=8).hexdigest()
+            found["response_information"] = reply_topic(identity, own)
         if not self.connect.client_id:
             found["assigned_client_id"] = self.client_id
         if self.keep_alive_s != self.connect.keep_alive_s:

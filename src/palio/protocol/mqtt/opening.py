@@ -56,7 +56,7 @@ class SessionOpening:
         self._delivering.alias_maximum = min(
             properties.get("topic_alias_maximum", 0), self._settings.topic_alias_maximum
         )
-        client.send(Connack(is_present, ReasonCode.SUCCESS, greeting.properties()))
+        client.send(Connack(is_present, ReasonCode.SUCCESS, greeting.properties(welcome.identity)))
         self._sessions.records.save(session)
         client.waits, client.needs_commit = bool(session.expiry_s), session.is_stored
         self._publishing.stored(welcome.published, session)

@@ -26,10 +26,16 @@ from palio.protocol.mqtt.retained import RetainedMessage, RetainedMessages
 from palio.protocol.mqtt.session import MqttSession, Unstored
 from palio.protocol.mqtt.settings import MqttSettings
 from palio.protocol.mqtt.topics import check_topic
+from palio.protocol.wire.codes import RejectionCode
 from palio.protocol.wire.frames import Limits
 from palio.protocol.wire.message_headers import packed
 
 _ANSWERS = {1: PacketType.PUBACK, 2: PacketType.PUBREC}
+_REJECTED = {
+    RejectionCode.DENIED: ReasonCode.NOT_AUTHORIZED,
+    RejectionCode.SCHEMA: ReasonCode.INVALID_PAYLOAD_FORMAT,
+    RejectionCode.INVALID: ReasonCode.IMPLEMENTATION_SPECIFIC,
+}
 
 
 class InboundMessages:
@@ -160,7 +166,7 @@ class InboundMessages:
                 session.unstored_ids.discard(one.packet_id)
                 self._client.send(Ack(_ANSWERS[one.qos], one.packet_id, properties=NONE))
 
-    def rejected(self, number: int, reason: str, session: MqttSession) -> None:
+    def rejected(self, number: int, reason: str, code: RejectionCode, session: MqttSession) -> None:
         for place, one in enumerate(session.unstored):
             if one.number == number:
                 del session.unstored[place]
@@ -170,6 +176,6 @@ class InboundMessages:
                 if one.retained is not None:
                     self._retained.revert(one.retained)
                     self._client.needs_commit = True
-                self._refuse(one.packet_id, one.qos, ReasonCode.NOT_AUTHORIZED, reason)
+                self._refuse(one.packet_id, one.qos, _REJECTED[code], reason)
                 return
         self._counts.refused += 1

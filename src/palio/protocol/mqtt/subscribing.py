@@ -32,7 +32,7 @@ from palio.protocol.mqtt.session import MqttSession, MqttSubscription
 from palio.protocol.mqtt.sessions import Sessions
 from palio.protocol.mqtt.settings import MqttSettings
 from palio.protocol.mqtt.shared import GROUP
-from palio.protocol.mqtt.topics import TopicFilter, parse_topic_filter
+from palio.protocol.mqtt.topics import TopicFilter, enclosed, parse_topic_filter
 from palio.protocol.mqtt.turns import Slices
 from palio.protocol.wire.codes import RefusalCode
 from palio.protocol.wire.control import Refused, SubscribeRequest, UnsubscribeRequest
@@ -192,14 +192,14 @@ class Subscribing:
     def _parsed(self, text: str, where: str) -> TopicFilter:
         parsed = parse_topic_filter(text, self._settings.levels_max)
         both = [one for one in (parsed.condition, where.strip()) if one]
-        if len("".join(both)) > self._settings.condition_bytes_max:
+        if len("".join(both).encode()) > self._settings.condition_bytes_max:
             raise PacketError(
                 ReasonCode.QUOTA_EXCEEDED,
                 f"a condition has {self._settings.condition_bytes_max} bytes at most",
             )
         for one in both:
             parse(one)  # so that the error is about the condition alone
-        condition = both[0] if len(both) == 1 else " AND ".join(f"({one})" for one in both)
+        condition = both[0] if len(both) == 1 else " AND ".join(map(enclosed, both))
         return parsed._replace(condition=condition)
 
     def unsubscribe(self, packet: UnsubscribePacket, session: MqttSession, now_us: int) -> None:

@@ -101,6 +101,17 @@ class DeadReason(StrEnum):
     """A consumer said that it will never process it."""
 
 
+class RejectionCode(StrEnum):
+    """Why a broker rejects a message."""
+
+    INVALID = "invalid"
+    """It cannot be read, or says what makes no sense."""
+    DENIED = "denied"
+    """The grants of the client do not allow it."""
+    SCHEMA = "schema"
+    """It is not valid by a schema."""
+
+
 class RefusalCode(StrEnum):
     """Why a broker refuses a request."""
 

@@ -28,7 +28,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from palio.protocol.wire.codes import CloseCode as CloseCode
-from palio.protocol.wire.codes import EndCode, NeighbourRole, RefusalCode
+from palio.protocol.wire.codes import EndCode, NeighbourRole, RefusalCode, RejectionCode
 from palio.protocol.wire.link_states import Digest as Digest
 from palio.protocol.wire.link_states import Durable as Durable
 from palio.protocol.wire.link_states import LinkState as LinkState
@@ -146,8 +146,7 @@ class SubscribeRequest(_Control, frozen=True, tag="SubscribeRequest"):
     full: str = ""
     """What a full queue does: a `Full`; empty: the broker decides."""
     deliveries_max: Number = 0
-    """Durable only: what was delivered so often and not acknowledged is a dead letter; 0: the broker
-    decides."""
+    """Durable only: after so many deliveries it is a dead letter; 0: the broker decides."""
     home: str = ""
     """Durable only: the broker where it lives; empty: this one."""
 
@@ -261,6 +260,7 @@ class Rejected(_Control, frozen=True, tag="Rejected"):
 
     number: Number
     reason: str
+    code: RejectionCode = RejectionCode.INVALID
 
 
 class Refused(_Control, frozen=True, tag="Refused"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -155,5 +156,67 @@ def test_grants_decide(tmp_path: Path) -> None:
                 assert answer.status == 401
                 assert answer.headers["www-authenticate"].startswith("Bearer")
                 assert "ann" not in json.dumps(answer.json)
+
+    run(scene())
+
+
+def test_expiry_and_delay_in_seconds(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with http_broker(tmp_path) as broker:
+            url = f"palio://{broker.server.endpoint}"
+            async with palio.connect(url) as client, client.subscribe("n > 0") as notes:
+                before_us = time.time_ns() // 1000
+                answer = await broker.publish(
+                    {"attributes": {"n": 1}, "delay": 0.2, "expires_in": 60},
+                    {"attributes": {"n": 2}, "expires_in": 1000},
+                )
+                assert answer.json == {"stored": 2}
+                second, first = await anext(notes), await anext(notes)
+                assert (second.attributes["n"], first.attributes["n"]) == (2, 1)
+                assert time.time_ns() // 1000 - before_us >= 200_000
+                for note, seconds in ((first, 60), (second, 1000)):
+                    expires_us = note.headers["expires_us"]
+                    assert isinstance(expires_us, int)
+                    assert 0 <= expires_us - before_us - seconds * 1_000_000 < 20_000_000
+                path = "/v1/messages?expires_in=1000"
+                for body, fields in (
+                    (b"x", {"Content_Type": "text/plain", "Palio_Attributes": '{"n": 3}'}),
+                    (b'{"attributes": {"n": 3}}', {"Content_Type": JSON}),
+                    (b'{"attributes": {"n": 3}, "expires_in": 5000}', {"Content_Type": JSON}),
+                ):
+                    assert (await broker.ask("POST", path, body, **fields)).status == 200
+                found = [(await anext(notes)).headers["expires_us"] for _ in range(3)]
+                assert isinstance(found[1], int)
+                assert isinstance(found[2], int)
+                assert found[2] - found[1] > 3_900_000_000, "what a message says itself counts"
+
+    run(scene())
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1e9", "1e999", '"x"', "true", "[]"])
+@pytest.mark.parametrize("name", ["expires_in", "delay"])
+def test_times_are_bounded(tmp_path: Path, name: str, value: str) -> None:
+    async def scene() -> None:
+        async with http_broker(tmp_path) as broker:
+            body = f'{{"attributes": {{"n": 1}}, "{name}": {value}}}'.encode()
+            answer = await broker.ask("POST", "/v1/messages", body, Content_Type=JSON)
+            assert (answer.status, answer.json["code"]) == (400, "invalid")
+            plain = value.strip('"[]') or "x"
+            path = f"/v1/messages?{name}={plain}"
+            body = b'{"attributes": {"n": 1}}'
+            assert (await broker.ask("POST", path, body, Content_Type=JSON)).status == 400
+
+    run(scene())
+
+
+def test_what_is_not_stored_cannot_wait(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with http_broker(tmp_path) as broker:
+            for message in (
+                {"attributes": {"n": 1}, "delay": 1},
+                {"attributes": {"n": 1}, "headers": {"not_before_us": 9_999_999_999_999_999}},
+            ):
+                answer = await broker.publish(message, durable="false")
+                assert (answer.status, answer.json["code"]) == (400, "invalid")
 
     run(scene())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,8 @@ def test_publish_subscribe_acknowledge_unsubscribe(tmp_path: Path) -> None:
             async with socket(broker) as connection:
                 peer = Said(connection)
                 asked = {"op": "subscribe", "id": 1, "where": "n > 1", "durable": "desk"}
-                assert await peer.ask(**asked) == {"op": "subscribed", "id": 1}
+                answer = await peer.ask(**asked)
+                assert answer == {"op": "subscribed", "id": 1, "took_over": False}
                 answer = await peer.ask(op="publish", id=2, attributes={"n": 1})
                 assert answer == {"op": "published", "id": 2}
                 await peer.say(op="publish", id=3, attributes={"n": 2}, body="two")
@@ -86,6 +89,28 @@ def test_credit_bounds_what_is_not_acknowledged(tmp_path: Path) -> None:
         ('{"op": "subscribe", "id": 3, "where": "a = 1", "credit": 0}', 3, "invalid"),
         ('{"op": "ack", "id": 3, "positions": [1]}', 3, "unknown"),
         ('{"op": "ack", "id": 1, "positions": [-5, 1000000000000]}', None, ""),
+        ('{"op": "nack", "id": 1, "positions": [-5, 1000000000000, 7, 7]}', None, ""),
+        ('{"op": "reject", "id": 1, "positions": [-5, 1000000000000, 7, 7]}', None, ""),
+        ('{"op": "nack", "id": 3, "positions": [1]}', 3, "unknown"),
+        ('{"op": "nack", "id": 1, "positions": [1], "delay": -1}', 1, "invalid"),
+        ('{"op": "nack", "id": 1, "positions": [1], "delay": 1e300}', 1, "invalid"),
+        ('{"op": "nack", "id": 1, "positions": [1], "delay": "1"}', 1, "invalid"),
+        (f'{{"op": "nack", "id": 1, "positions": {[1] * 10_001}}}', 1, "invalid"),
+        (f'{{"op": "reject", "id": 1, "positions": {[1] * 10_001}}}', 1, "invalid"),
+        (f'{{"op": "reject", "id": 1, "positions": [1], "reason": "{"x" * 1001}"}}', 1, "invalid"),
+        (
+            '{"op": "subscribe", "id": 3, "where": "TRUE", "durable": "e", "deliveries_max": 0}',
+            3,
+            "invalid",
+        ),
+        ('{"op": "subscribe", "id": 3, "where": "TRUE", "deliveries_max": 2}', 3, "invalid"),
+        ('{"op": "publish", "id": 3, "attributes": {"a": 1}, "expires_in": 0}', 3, "invalid"),
+        ('{"op": "publish", "id": 3, "attributes": {"a": 1}, "delay": 1e12}', 3, "invalid"),
+        (
+            '{"op": "publish", "id": 3, "attributes": {"a": 1}, "delay": 1, "durable": false}',
+            3,
+            "invalid",
+        ),
         ('{"op": "unsubscribe", "id": 3}', 3, "unknown"),
         ('{"op": "subscribe", "id": 1, "where": "TRUE"}', 1, "conflict"),
     ],
@@ -102,6 +127,89 @@ def test_what_is_wrong_is_said_and_the_rest_goes_on(
                 found = await peer.hear()
                 assert (found["op"], found["id"], found["problem"]["code"]) == ("error", id, code)
             assert (await peer.ask(op="publish", id=9, attributes={"a": 1}))["op"] == "published"
+
+    run(scene())
+
+
+def test_give_back_and_reject(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with http_broker(tmp_path) as broker, socket(broker) as connection:
+            peer = Said(connection)
+            await peer.ask(op="subscribe", id=1, where="n > 0", durable="d")
+            await peer.ask(op="subscribe", id=2, where="dead_letter IS NOT NULL", durable="dead")
+            await broker.publish({"attributes": {"n": 1}}, {"attributes": {"n": 2}})
+            first, second = await peer.hear(), await peer.hear()
+            assert (first["again"], first["deliveries"]) == (False, 1)
+            positions = [first["position"], second["position"]]
+            await peer.say(op="nack", id=1, positions=positions)
+            again = [await peer.hear() for _ in positions]
+            assert [(one["position"], one["again"], one["deliveries"]) for one in again] == [
+                (position, True, 2) for position in positions
+            ]
+            assert again[0]["message"]["attributes"] == {"n": 1}
+            await peer.say(op="nack", id=1, positions=positions[:1], delay=0.1)
+            await peer.say(op="reject", id=1, positions=positions[1:], reason="no such desk")
+            last = {found["id"]: found for found in [await peer.hear(), await peer.hear()]}
+            assert (last[1]["position"], last[1]["deliveries"]) == (positions[0], 3)
+            attributes = last[2]["message"]["attributes"]
+            assert attributes["original"] == {"n": 2}
+            assert attributes["dead_text"] == "no such desk"
+
+    run(scene())
+
+
+def test_deliveries_are_bounded(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with http_broker(tmp_path) as broker, socket(broker) as connection:
+            peer = Said(connection)
+            asked = {"op": "subscribe", "where": "n > 0", "deliveries_max": 2}
+            await peer.ask(**asked, id=1, durable="d")
+            await peer.ask(op="subscribe", id=2, where="dead_letter IS NOT NULL")
+            await broker.publish({"attributes": {"n": 1}})
+            for count in (1, 2):
+                found = await peer.hear()
+                assert (found["id"], found["deliveries"]) == (1, count)
+                await peer.say(op="nack", id=1, positions=[found["position"]])
+            assert (await peer.hear())["id"] == 2, "it is a dead letter now"
+
+    run(scene())
+
+
+def test_both_learn_of_a_takeover(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with http_broker(tmp_path) as broker:
+            asked = {"op": "subscribe", "id": 1, "where": "n > 0", "durable": "d"}
+            async with socket(broker) as first, socket(broker) as second:
+                old, new = Said(first), Said(second)
+                assert (await old.ask(**asked))["took_over"] is False
+                assert (await new.ask(**asked))["took_over"] is True
+                ended = await old.hear()
+                assert (ended["op"], ended["problem"]["code"]) == ("ended", "taken_over")
+                live = await new.ask(op="subscribe", id=2, where="n > 0")
+                assert live == {"op": "subscribed", "id": 2}
+
+    run(scene())
+
+
+def test_expiry_and_delay(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with http_broker(tmp_path) as broker, socket(broker) as connection:
+            peer = Said(connection)
+            await peer.ask(op="subscribe", id=1, where="n > 0", durable="d", credit=1)
+            asked = {"op": "publish", "id": 2}
+            began_s = time.monotonic()
+            await peer.ask(**asked, attributes={"n": 1}, delay=0.3)
+            found = await peer.hear()
+            assert time.monotonic() - began_s >= 0.3
+            # the credit is used up: the next one waits in the queue until it is too late
+            answer = await peer.ask(**asked, attributes={"n": 2}, expires_in=0.1)
+            assert answer["op"] == "published"
+            await peer.ask(**asked, attributes={"n": 3}, expires_in=1000)
+            await asyncio.sleep(0.15)
+            await peer.say(op="ack", id=1, positions=[found["position"]])
+            found = await peer.hear()
+            assert found["message"]["attributes"] == {"n": 3}
+            assert found["message"]["headers"]["expires_us"] > time.time() * 1e6
 
     run(scene())
 
@@ -139,6 +247,7 @@ def test_a_login_reads_only(tmp_path: Path) -> None:
                 asked = {"op": "subscribe", "id": 1, "where": "TRUE", "durable": "desk"}
                 assert (await peer.ask(**asked))["op"] == "subscribed"
                 for said in (
+                    {"op": "reject", "id": 1, "positions": [1]},
                     {"op": "publish", "id": 2, "attributes": {"n": 1}},
                     {"op": "publish", "id": 2, "attributes": {"n": 1}, "durable": False},
                     {"op": "unsubscribe", "id": 1, "forget": True},

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from palio.net.client.client import DELIVERIES_MAX
 from palio.net.config.values import HttpSettings
 from palio.net.listeners.http.clients import BrokerClients, Credential
 from palio.net.listeners.http.exchange import Request
 from palio.net.listeners.http.logins import Logins, login_of
 from palio.net.listeners.http.problems import CHALLENGE, Problem
+from palio.net.listeners.http.room import ReplyRoom
 from palio.net.monitoring.counts import HttpCounts
 from palio.net.sinks.service import SinkService
+from palio.protocol.wire.control import DELAY_US_MAX
 from palio.protocol.wire.frames import Limits
 
 CREDIT = 1000
@@ -24,6 +27,7 @@ class Api:
     logins: Logins
     limits: Limits
     counts: HttpCounts
+    replies: ReplyRoom
     sinks: SinkService | None = None
     """None: the broker pushes events to nobody."""
 
@@ -67,6 +71,17 @@ def number(parameters: dict[str, str], name: str, default: float, most: float) -
     if not 0 <= found <= most:
         raise Problem(400, "invalid", f"{name} is a number from 0 to {most:,.0f}")
     return found
+
+
+def seconds(parameters: dict[str, str], name: str) -> float | None:
+    """A parameter that is a time, as for `Client.publish`; None: it is not given."""
+    return number(parameters, name, 0.0, DELAY_US_MAX / 1e6) if name in parameters else None
+
+
+def deliveries(parameters: dict[str, str]) -> int | None:
+    """The parameter deliveries_max; None: it is not given."""
+    name = "deliveries_max"
+    return count(parameters, name, 1, DELIVERIES_MAX) if name in parameters else None
 
 
 def count(parameters: dict[str, str], name: str, default: int, most: int) -> int:

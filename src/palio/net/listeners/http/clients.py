@@ -73,7 +73,7 @@ class BrokerClients:
             self._retire(shared)
             shared = None
         if shared is None:
-            shared = _Shared(self._client(who, "http", "http").client)
+            shared = _Shared(self._client(who, "http", "http", reads_at_once=True).client)
         self._shared[who] = shared
         shared.use()
         try:
@@ -119,7 +119,15 @@ class BrokerClients:
         if self._retired:
             await asyncio.wait(self._retired, timeout=_CLOSE_S)
 
-    def _client(self, who: Credential, name: str, peer: str, acts_for: str = "") -> StreamClient:
+    def _client(
+        self,
+        who: Credential,
+        name: str,
+        peer: str,
+        acts_for: str = "",
+        *,
+        reads_at_once: bool = False,
+    ) -> StreamClient:
         end = InProcessClientEnd(
             self._host,
             self._turns,
@@ -128,6 +136,7 @@ class BrokerClients:
             who.certificate,
             self._ending,
             acts_for,
+            reads_at_once=reads_at_once,
         )
         session = Session(name, who.token, self._settings, session=secrets.token_hex(8))
         return StreamClient(Client(Connection((HERE,), session, end.dial, self.answer_s)), end)

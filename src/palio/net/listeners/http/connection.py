@@ -95,7 +95,12 @@ class HttpConnection(asyncio.Protocol):
             self._http.receive_data(data)
         except (h11.RemoteProtocolError, RuntimeError):  # bytes after `Connection: close`
             return
-        if self._task is None:
+        if self._task is not None:
+            return
+        if self._sockets.turns.is_over():  # thousands may send at once
+            self._output.set_reading(False)
+            self._sockets.turns.soon(self._advance)
+        else:
             self._advance()
 
     def pause_writing(self) -> None:
@@ -163,6 +168,7 @@ class HttpConnection(asyncio.Protocol):
                 self._stop_timer()
                 self._sockets.serve(self)
                 self._task = self._loop.create_task(self._serve(self._body.whole()))
+                self._output.set_reading(True)  # so that its end is noticed
             case h11.ConnectionClosed():
                 self.close()
 

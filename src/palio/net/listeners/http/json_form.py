@@ -3,8 +3,10 @@
     {"attributes": {"dest": "MXP", "price": 450}, "headers": {"content_type": "text/plain"}, "body": "a text"}
 
 "body_base64" is for other bytes than those of a text. A header that is bytes is {"$base64": "..."}.
+"expires_in" and "delay" are seconds from now on; they become the headers expires_us and not_before_us.
 
-Delivered ones also say "publisher", "number", "time", and of a durable subscription "id" and "again".
+Delivered ones also say "publisher", "number", "time", and of a durable subscription "id", "again" and
+"deliveries".
 Attributes are the JSON of the model (docs/reference/values.md). A name that is given twice is refused, at the
 top and in the attributes: readers would differ in which one counts.
 """
@@ -20,9 +22,10 @@ from palio.errors import InvalidValue, PalioError
 from palio.model.arrays import Content
 from palio.net.client.attributes import from_bytes, to_bytes
 from palio.net.client.subscription import Note
+from palio.net.client.times import check_delayed, with_delay, with_expiry
 from palio.net.listeners.http.problems import Problem
 from palio.protocol.wire.frames import Limits
-from palio.protocol.wire.message_headers import HeaderValue
+from palio.protocol.wire.message_headers import NOT_BEFORE_US, HeaderValue
 
 _ABSENT = msgspec.Raw()
 _JSON_FACTOR = 4
@@ -36,6 +39,8 @@ class MessageForm(msgspec.Struct, forbid_unknown_fields=True):
     headers: msgspec.Raw = _ABSENT
     body: msgspec.Raw = _ABSENT
     body_base64: msgspec.Raw = _ABSENT
+    expires_in: float | None = None
+    delay: float | None = None
 
 
 _decode = msgspec.json.Decoder(MessageForm).decode
@@ -78,8 +83,25 @@ def read_form(form: MessageForm, limits: Limits) -> Posted:
     return Posted(
         read_attributes(bytes(form.attributes), limits),
         _body(bytes(form.body), bytes(form.body_base64), limits),
-        read_headers(bytes(form.headers), limits),
+        with_times(read_headers(bytes(form.headers), limits), form.expires_in, form.delay),
     )
+
+
+def with_times(
+    headers: dict[str, HeaderValue], expires_in: float | None, delay: float | None
+) -> dict[str, HeaderValue]:
+    """Headers that say when a message expires and when it is published, from seconds."""
+    if expires_in is not None:
+        headers = dict(with_expiry(headers, expires_in))
+    if delay is not None:
+        headers = dict(with_delay(headers, delay, None))
+    return headers
+
+
+def check_times(posted: Posted, durable: bool) -> None:
+    """Raise InvalidValue for a delayed message that is not durable."""
+    if NOT_BEFORE_US in posted.headers:
+        check_delayed(durable)
 
 
 def read_headers(text: bytes, limits: Limits) -> dict[str, HeaderValue]:
@@ -161,7 +183,7 @@ def form_of(note: Note, id: str = "") -> dict[str, object]:
             found["body_base64"] = b64encode(note.body).decode()
     found |= {"publisher": note.publisher, "number": note.number, "time": note.time}
     if id:
-        found |= {"id": id, "again": note.again}
+        found |= {"id": id, "again": note.again, "deliveries": note.deliveries}
     return found
 
 

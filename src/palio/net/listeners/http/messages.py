@@ -5,7 +5,8 @@
     anything else          the body of one message; its attributes are in the field Palio-Attributes, as
                            JSON, and its header content_type is the content type
 
-With ?durable=false messages are only sent: 202.
+With ?durable=false messages are only sent: 202. ?expires_in= and ?delay=, in seconds, are for each message of
+the request that does not say it itself.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeAlias
 
 from palio.errors import InvalidValue, PalioError, RefusedByBroker, Unreachable
-from palio.net.listeners.http.api import Api, credential, flag
+from palio.net.listeners.http.api import Api, credential, flag, seconds
 from palio.net.listeners.http.exchange import JSON, Exchange, Request, as_json
 from palio.net.listeners.http.json_form import (
     Posted,
     check_body,
+    check_times,
     read_attributes,
     read_message,
+    with_times,
 )
 from palio.net.listeners.http.problems import Problem, as_problem
 from palio.protocol.wire.message_headers import CONTENT_TYPE
@@ -38,16 +41,22 @@ Reader: TypeAlias = Callable[[Request, Api], Awaitable[list[Posted]]]
 
 
 async def publish(exchange: Exchange, api: Api) -> None:
-    await store(exchange, api, _read)
+    await store(exchange, api, read_messages)
 
 
 async def store(exchange: Exchange, api: Api, read: Reader) -> None:
     """Publish the messages of a request, and answer."""
     request = exchange.request
-    durable = flag(request.parameters("durable"), "durable", True)
+    asked = request.parameters("durable", "expires_in", "delay")
+    durable = flag(asked, "durable", True)
+    times = with_times({}, seconds(asked, "expires_in"), seconds(asked, "delay"))
     who = credential(request, api)
     async with api.clients.shared(who) as client:  # who it is comes first: reading costs time
         messages = await read(request, api)
+        if times:
+            messages = [one._replace(headers={**times, **one.headers}) for one in messages]
+        for posted in messages:
+            check_times(posted, durable)
         try:
             async with asyncio.timeout(api.clients.answer_s):
                 sent = await client.publish_many(messages, durable=durable)
@@ -63,7 +72,8 @@ async def store(exchange: Exchange, api: Api, read: Reader) -> None:
     )
 
 
-async def _read(request: Request, api: Api) -> list[Posted]:
+async def read_messages(request: Request, api: Api) -> list[Posted]:
+    """What a request holds, by its content type."""
     kind = _content_type(request)
     if kind == JSON:
         return [read_message(request.body, api.limits)]

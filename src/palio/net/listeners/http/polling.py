@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 
+from palio.net.client.home_brokers import name_and_home
 from palio.net.client.subscription import Note, Subscription
-from palio.net.listeners.http.api import Api, count, credential, number
+from palio.net.listeners.http.api import Api, count, credential, deliveries, number
 from palio.net.listeners.http.clients import StreamClient
 from palio.net.listeners.http.cloudevents import accepts_events, batch_of
 from palio.net.listeners.http.exchange import Exchange, Response, as_json
 from palio.net.listeners.http.json_form import form_of
+from palio.net.listeners.http.problems import Problem
 from palio.net.listeners.http.subscribing import ResumedSubscription, subscribe
 from palio.protocol.cloudevents.json_format import BATCH_TYPE
 
@@ -31,14 +33,14 @@ _MORE_S = 0.02
 
 async def poll(exchange: Exchange, api: Api, name: str) -> None:
     request = exchange.request
-    asked = request.parameters("where", "wait", "max", "after", "since", "full")
+    asked = request.parameters("where", "wait", "max", "after", "since", "full", "deliveries_max")
     most = count(asked, "max", _MESSAGES, _MESSAGES_MAX)
     wait_s = number(asked, "wait", 0.0, _WAIT_S_MAX)
     who = credential(request, api, takes_cookie=request.method == "GET")
     async with api.clients.stream(who, request.peer) as stream:
         subscription = await subscribe(
             stream.client, asked.get("where"), durable=name, since=asked.get("since"),
-            full=asked.get("full"), credit=most,
+            full=asked.get("full"), credit=most, deliveries_max=deliveries(asked),
         )  # fmt: skip
         resumed = ResumedSubscription(subscription, asked.get("after", ""))
         found = await _collect(stream, subscription, resumed, most, wait_s)
@@ -87,5 +89,8 @@ async def forget(exchange: Exchange, api: Api, name: str) -> None:
     request = exchange.request
     group = request.parameters("group").get("group")
     async with api.clients.shared(credential(request, api)) as client:
-        await client.forget_durable(name, group)
+        plain, home = name_and_home(name)
+        if home not in ("", client.broker):
+            raise Problem(421, "elsewhere", f"it lives at {home}: ask there", broker=home)
+        await client.forget_durable(plain, group)
     await exchange.respond(Response(204))

@@ -17,6 +17,8 @@ from palio.errors import (
     InvalidPredicate,
     InvalidValue,
     LimitExceeded,
+    LivesElsewhere,
+    NoReply,
     PalioError,
     ParseError,
     RefusedByBroker,
@@ -88,6 +90,12 @@ def as_problem(error: PalioError) -> Problem:
             return Problem(400, "invalid", str(error))
         case SubscriptionEnded(code=code):
             return Problem(_ENDED.get(code, 409), code or "ended", error.detail)
+        case LivesElsewhere():
+            return Problem(
+                421, error.code, error.detail, broker=error.broker, address=error.address
+            )
+        case NoReply():
+            return Problem(504, "no_reply", error.detail)
         case RefusedByBroker(code=code):
             return _refusal(error, code)
         case Unreachable(code=code):

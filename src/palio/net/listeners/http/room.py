@@ -1,8 +1,14 @@
-"""The requests of a WebSocket that are under way: bounded in number and in bytes, before more is read."""
+"""What is under way: the requests of a WebSocket, bounded in number and in bytes before more is read, and the
+requests that wait for a reply, bounded for each identity."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from palio.net.listeners.http.problems import RETRY_AFTER, Problem
 
 
 class Room:
@@ -28,3 +34,28 @@ class Room:
         self._count -= 1
         self._bytes -= size
         self._given.set()
+
+
+class ReplyRoom:
+    """How many requests of each identity wait for a reply."""
+
+    def __init__(self, requests_max: int) -> None:
+        self._requests_max = requests_max
+        self._waiting: Counter[str] = Counter()
+
+    @contextmanager
+    def waiting(self, identity: str) -> Iterator[None]:
+        """Raises Problem if too many wait."""
+        if self._waiting[identity] >= self._requests_max:
+            most = f"{self._requests_max:,}"
+            reason = (
+                f"{most} requests of {identity} wait for a reply: no more, as [http] requests says"
+            )
+            raise Problem(429, "limit", reason, RETRY_AFTER)
+        self._waiting[identity] += 1
+        try:
+            yield
+        finally:
+            self._waiting[identity] -= 1
+            if not self._waiting[identity]:
+                del self._waiting[identity]

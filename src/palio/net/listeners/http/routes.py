@@ -23,6 +23,7 @@ from palio.net.listeners.http import (
     messages,
     network,
     polling,
+    requests,
     sinks,
     socket,
 )
@@ -31,6 +32,7 @@ from palio.net.listeners.http.clients import BrokerClients, Credential
 from palio.net.listeners.http.exchange import Exchange, Headers, Request, Response, as_json
 from palio.net.listeners.http.logins import Logins, login_of
 from palio.net.listeners.http.problems import CHALLENGE, Problem
+from palio.net.listeners.http.room import ReplyRoom
 from palio.net.monitoring.counts import HttpCounts
 from palio.net.sinks.service import SinkService
 from palio.protocol.wire.frames import Limits
@@ -95,6 +97,7 @@ def description() -> bytes:
 
 ROUTES: Final = (
     Route("/v1/messages", {"POST": messages.publish}),
+    Route("/v1/requests", {"POST": requests.ask}),
     Route("/v1/events", {"GET": events.events, "POST": cloudevents.publish_events}),
     Route("/v1/socket", {"GET": socket.serve}),
     Route("/v1/subscriptions/{name}/messages", {"GET": polling.poll, "POST": polling.poll}),
@@ -120,7 +123,8 @@ class HttpService:
         sinks: SinkService | None = None,
     ) -> None:
         logins = Logins(settings.login_us / 1e6, asyncio.get_running_loop().time)
-        self._api = Api(settings, clients, logins, limits, counts, sinks)
+        replies = ReplyRoom(settings.requests_max)
+        self._api = Api(settings, clients, logins, limits, counts, replies, sinks)
         self._settings = settings
 
     def check(self, request: Request) -> None:

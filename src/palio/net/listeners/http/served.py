@@ -10,6 +10,7 @@ import asyncio
 from typing import Protocol
 
 from palio.net.listeners.http.exchange import Exchange, Headers, Request
+from palio.net.listeners.shared_turns import SharedTurns
 from palio.net.monitoring.counts import HttpCounts
 
 
@@ -43,6 +44,8 @@ class Socket(Protocol):
 class Sockets:
     def __init__(self, connections_max: int, bodies_bytes_max: int) -> None:
         self.counts = HttpCounts()
+        self.turns = SharedTurns()
+        """In which what has arrived is parsed: together they hold the event loop shortly."""
         self.ending = asyncio.Event()
         """Set when the broker stops."""
         self._connections_max, self._bodies_bytes_max = connections_max, bodies_bytes_max

@@ -3,14 +3,17 @@
     client   {"op": "publish", "id": 1, "attributes": {...}, "body": "...", "durable": true}
              {"op": "subscribe", "id": 2, "where": "...", "durable": "desk", "group": "g", "credit": 100}
              {"op": "ack", "id": 2, "positions": [17, 18]}      {"op": "unsubscribe", "id": 2, "forget": false}
-    broker   {"op": "published", "id": 1}                       {"op": "subscribed", "id": 2}
-             {"op": "message", "id": 2, "position": 17, "message": {...}}
+             {"op": "nack", "id": 2, "positions": [19], "delay": 1.5}
+             {"op": "reject", "id": 2, "positions": [20], "reason": "..."}
+    broker   {"op": "published", "id": 1}                       {"op": "subscribed", "id": 2, "took_over": false}
+             {"op": "message", "id": 2, "position": 17, "again": true, "deliveries": 2, "message": {...}}
              {"op": "unsubscribed", "id": 2}                    {"op": "error", "id": 2, "problem": {...}}
 
 `id` is a number that the client chooses: of a request, or of a subscription as long as that lasts. At most
 `credit` messages of a durable subscription are on their way or not acknowledged. A client that does not read
 gets nothing more: messages wait at the broker within its bounds. Whoever comes with the cookie of a login only
-reads. `socket_frames` has the frames.
+reads: it acknowledges and gives back, and does not reject, since a dead letter is published. `socket_frames` has
+the frames.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from palio.net.listeners.http.json_form import (
     Posted,
     as_line,
     check_names,
+    check_times,
     form_of,
     read_form,
 )
@@ -43,7 +47,7 @@ from palio.net.monitoring.logs import log_bug
 _AT_ONCE = 32
 _REQUESTS_MAX, _REQUESTS_BYTES_MAX = 256, 8 << 20
 """Requests that are not answered yet, such as messages to be stored; then nothing more is read."""
-_ACKNOWLEDGED_MAX = 10_000
+_SETTLED_MAX = 10_000
 _ID_MAX = 1 << 53
 
 
@@ -60,6 +64,7 @@ class _Subscribe(msgspec.Struct, tag_field="op", tag="subscribe", forbid_unknown
     group: str | None = None
     full: str | None = None
     credit: int = CREDIT
+    deliveries_max: int | None = None
 
 
 class _Ack(msgspec.Struct, tag_field="op", tag="ack", forbid_unknown_fields=True):
@@ -67,12 +72,24 @@ class _Ack(msgspec.Struct, tag_field="op", tag="ack", forbid_unknown_fields=True
     positions: list[int]
 
 
+class _Nack(msgspec.Struct, tag_field="op", tag="nack", forbid_unknown_fields=True):
+    id: int
+    positions: list[int]
+    delay: float = 0.0
+
+
+class _Reject(msgspec.Struct, tag_field="op", tag="reject", forbid_unknown_fields=True):
+    id: int
+    positions: list[int]
+    reason: str = ""
+
+
 class _Unsubscribe(msgspec.Struct, tag_field="op", tag="unsubscribe", forbid_unknown_fields=True):
     id: int
     forget: bool = False
 
 
-_decode = msgspec.json.Decoder(_Publish | _Subscribe | _Ack | _Unsubscribe).decode
+_decode = msgspec.json.Decoder(_Publish | _Subscribe | _Ack | _Nack | _Reject | _Unsubscribe).decode
 
 
 async def serve(exchange: Exchange, api: Api) -> None:
@@ -134,15 +151,14 @@ class _Conversation:
             case _Publish():
                 self._check_may_write()
                 posted = read_form(said, self._api.limits)
+                check_times(posted, said.durable)
                 await self._answer(text, self._publish(said.id, posted, said.durable))
             case _Subscribe():
                 self._check_new(said.id)
                 self._opening.add(said.id)
                 await self._answer(text, self._subscribe(said))
-            case _Ack():
-                if len(said.positions) > _ACKNOWLEDGED_MAX:
-                    raise InvalidValue(f"at most {_ACKNOWLEDGED_MAX:,} positions at once")
-                await self._subscription(said.id)[0].acknowledge(said.positions)
+            case _Ack() | _Nack() | _Reject():
+                await self._settle(said, self._subscription(said.id)[0])
             case _Unsubscribe():
                 if said.forget:
                     self._check_may_write()
@@ -151,11 +167,21 @@ class _Conversation:
                 task.cancel()
                 await self._answer(text, self._unsubscribe(said, subscription))
 
+    async def _settle(self, said: _Ack | _Nack | _Reject, subscription: Subscription) -> None:
+        if len(said.positions) > _SETTLED_MAX:
+            raise InvalidValue(f"at most {_SETTLED_MAX:,} positions at once")
+        match said:
+            case _Ack():
+                await subscription.acknowledge(said.positions)
+            case _Nack():
+                await subscription.nack(said.positions, said.delay)
+            case _Reject():
+                self._check_may_write()
+                await subscription.reject(said.positions, said.reason)
+
     def _check_may_write(self) -> None:
         if self._is_read_only:
-            reason = (
-                "a login is good for reading: publish, and end durable subscriptions, with a token"
-            )
+            reason = "a login is good for reading: publish, reject, and end durable subscriptions, with a token"
             raise Problem(403, "read_only", reason)
 
     def _check_new(self, id: int) -> None:
@@ -212,6 +238,7 @@ class _Conversation:
             subscription = await subscribe(
                 self._stream.client, said.where, durable=said.durable, since=said.since,
                 group=said.group, full=said.full, credit=said.credit,
+                deliveries_max=said.deliveries_max,
             )  # fmt: skip
         except PalioError as error:
             await self._say_error(said.id, error)
@@ -220,7 +247,10 @@ class _Conversation:
             self._opening.discard(said.id)
         task = self._start(self._deliver(said.id, subscription))
         self._subscriptions[said.id] = subscription, task
-        await self._say({"op": "subscribed", "id": said.id})
+        answer: dict[str, object] = {"op": "subscribed", "id": said.id}
+        if said.durable is not None:
+            answer["took_over"] = subscription.took_over
+        await self._say(answer)
 
     async def _deliver(self, id: int, subscription: Subscription) -> None:
         try:
@@ -228,7 +258,8 @@ class _Conversation:
                 for note in notes:
                     found = {"op": "message", "id": id, "message": form_of(note)}
                     if note.position:
-                        found |= {"position": note.position, "again": note.again}
+                        found |= {"position": note.position, "again": note.again,
+                                  "deliveries": note.deliveries}  # fmt: skip
                     await self._say(found)
                 self._api.counts.delivered += len(notes)
                 if not any(one.waiting for one, _ in self._subscriptions.values()):
