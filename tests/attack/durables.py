@@ -217,7 +217,7 @@ async def published(eve: Attacker, count: int) -> None:
 async def nack_storm(arena: Arena) -> str:
     count, rounds = arena.count(200, 5_000), arena.count(3, 40)
     async with (
-        await Attacker.at(arena.endpoint()) as eve,
+        await Attacker.at(arena.endpoint(), "eve-nack") as eve,
         await Attacker.at(arena.endpoint(), "nack") as nack,
     ):
         nack.say(SubscribeRequest(1, "nack = 1", durable="nack", credit=count))
@@ -258,7 +258,7 @@ async def stored_with(
 async def expiring_flood(arena: Arena) -> str:
     count = arena.count(2_000, 100_000)
     async with (
-        await Attacker.at(arena.endpoint()) as eve,
+        await Attacker.at(arena.endpoint(), "eve-expiring") as eve,
         await Attacker.at(arena.endpoint(), "late") as late,
     ):
         before = await arena.metric("palio_durable_expired_total")
@@ -276,7 +276,7 @@ async def expiring_flood(arena: Arena) -> str:
 async def delayed_flood(arena: Arena) -> str:
     count = arena.count(2_000, 100_000)
     async with (
-        await Attacker.at(arena.endpoint()) as eve,
+        await Attacker.at(arena.endpoint(), "eve-delayed") as eve,
         await Attacker.at(arena.endpoint(), "reader") as reader,
     ):
         reader.say(SubscribeRequest(1, "delayed = 1", durable="reader", credit=2 * count))
@@ -294,7 +294,7 @@ async def dead_letter_flood(arena: Arena) -> str:
     count, collectors = arena.count(500, 50_000), arena.count(3, 20)
     names = [f"undertaker{n}" for n in range(collectors)]
     async with (
-        await Attacker.at(arena.endpoint()) as eve,
+        await Attacker.at(arena.endpoint(), "eve-dead") as eve,
         await Attacker.at(arena.endpoint(), "dead") as dead,
         await Attacker.at(arena.endpoint(), "undertaker") as undertaker,
     ):
