@@ -121,6 +121,8 @@ def test_frames_that_come_with_the_request(
     async def scene() -> None:
         async with serving(configured(tmp_path, MQTT)) as server:
             assert (await answer(server, b"wamp", b"v=")).startswith(b"HTTP/1.1 400 ")
+            found = await answer(server, b"mqtt\r\nHost: other", b"")
+            assert found.startswith(b"HTTP/1.1 400 "), "two Hosts"
             for wrong in (b"v=", b"\x8f\x80\0\0\0\0"):
                 found = await answer(server, b"mqtt", wrong)
                 assert found.startswith(b"HTTP/1.1 101 ")

@@ -99,7 +99,10 @@ class WebSocketHandshake(asyncio.Protocol):
         return piece
 
     def _answer(self, request: Request) -> None:
-        if self._is_welcome(request.headers.get_all("Origin"), request.headers.get("Host", "")):
+        hosts = request.headers.get_all("Host")
+        if len(hosts) > 1:
+            response = self._protocol.reject(400, "a request has one Host\n")
+        elif self._is_welcome(request.headers.get_all("Origin"), "".join(hosts)):
             response = self._protocol.accept(request)
         else:
             reason = "pages of this origin may not connect: websocket_origins, in [mqtt], names those that may\n"
