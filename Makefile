@@ -69,7 +69,7 @@ fuzz: $(STAMP) ## Search for failures at random, for longer
 	@$(BIN)/python -m pytest -m fuzz tests
 	@$(BIN)/python -m pytest -q --all-examples -m "hypothesis and not slow and not fuzz and not spark" tests
 
-# It goes on where it stopped (build/fuzz/state.json) until 100,000,000 cases are done. FUZZ_CASES,
+# It goes on where it stopped (build/fuzz/state.json) until each target has its goal, 170,000,000 cases in all. FUZZ_CASES,
 # FUZZ_MINUTES and FUZZ_TARGETS bound a run. A case that fails is printed with its seed.
 fuzz-night: $(WARM) ## Search every reader of foreign bytes for a night, or for FUZZ_MINUTES
 	@$(BIN)/python -m tests.fuzz.night

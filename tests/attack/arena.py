@@ -72,6 +72,16 @@ schema = "worst.json"
 [neighbours.{EVIL}]
 secret = "{SECRET}"
 """
+SLOW_HOST = "127.0.0.2"
+"""Where sinks may be."""
+_SINKS = f"""
+[sinks]
+networks = ["{SLOW_HOST}/32"]
+http = true
+timeout = "2 s"
+attempts = 2
+retry = "100 ms"
+"""
 _witnesses = count(1)
 
 
@@ -153,11 +163,11 @@ class Arena:
     def __init__(self, folder: Path, *, full: bool, brokers: int = 1) -> None:
         self.folder, self.full = folder, full
         self.names = [f"b{n + 1}" for n in range(brokers)]
-        ports = free_ports(0, 3 * brokers + 1)
+        ports = free_ports(0, 3 * brokers + 2)
         self.ports = dict(zip(self.names, ports[:brokers], strict=True))
         self._pages = dict(zip(self.names, ports[brokers : 2 * brokers], strict=True))
-        self._mqtt = dict(zip(self.names, ports[2 * brokers : -1], strict=True))
-        self.http = Endpoint(HOST, ports[-1])
+        self._mqtt = dict(zip(self.names, ports[2 * brokers : -2], strict=True))
+        self.http, self.mqtt_websocket = (Endpoint(HOST, port) for port in ports[-2:])
         """Of the first broker."""
         self.processes = BrokerProcesses()
         self._witness: asyncio.subprocess.Process | None = None
@@ -181,10 +191,13 @@ class Arena:
     def _config(self, name: str) -> str:
         text = f'[broker]\nname = "{name}"\nlisten = "{HOST}:{self.ports[name]}"\ndata = "{name}"\n'
         text += f'secret = "{SECRET}"\n[metrics]\nlisten = "{HOST}:{self._pages[name]}"\n'
-        text += f'[mqtt]\nlisten = "{HOST}:{self._mqtt[name]}"\n{_CONFIG}'
         at = self.names.index(name)
+        text += f'[mqtt]\nlisten = "{HOST}:{self._mqtt[name]}"\n'
+        if at == 0 and find_spec("websockets") is not None:
+            text += f'websocket = "{self.mqtt_websocket}"\n'
+        text += _CONFIG
         if at == 0 and find_spec("h11") is not None:
-            text += f'[http]\nlisten = "{self.http}"\nreceive = "3 s"\nstalled = "5 s"\n'
+            text += f'[http]\nlisten = "{self.http}"\nreceive = "3 s"\nstalled = "5 s"\n{_SINKS}'
         if at:
             before = self.names[at - 1]
             text += f'[neighbours.{before}]\naddress = "{HOST}:{self.ports[before]}"\n'

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import palio
 from palio.protocol.wire.control import (
     Bye,
     Credit,
+    Nack,
     Published,
     Refused,
+    Reject,
     Subscribed,
     SubscribeRequest,
     Unsubscribed,
     UnsubscribeRequest,
 )
-from palio.protocol.wire.frames import MessageFrame
+from palio.protocol.wire.frames import MessageFrame, payload_frame
+from palio.protocol.wire.headers import PublishHeader
+from palio.protocol.wire.message_headers import EXPIRES_US, NOT_BEFORE_US, packed
 from tests.attack.arena import Arena
 from tests.attack.attacker import Attacker
 from tests.attack.case import case
@@ -202,3 +207,115 @@ async def credit_games(arena: Arena) -> str:
         eve.say(*[UnsubscribeRequest(requests[i].id, forget=True) for i in durable])
         await eve.answered(len(requests) + len(durable), Subscribed, Refused, Unsubscribed)
     return f"{accepted} of {len(requests)} accepted"
+
+
+async def published(eve: Attacker, count: int) -> None:
+    await eve.until(lambda: bool(eve.all(Published)) and eve.all(Published)[-1].number >= count)
+
+
+@case("a nack storm: 5,000 messages given back again and again, at once, later, twice, by numbers")
+async def nack_storm(arena: Arena) -> str:
+    count, rounds = arena.count(200, 5_000), arena.count(3, 40)
+    async with (
+        await Attacker.at(arena.endpoint(), "eve-nack") as eve,
+        await Attacker.at(arena.endpoint(), "nack") as nack,
+    ):
+        nack.say(SubscribeRequest(1, "nack = 1", durable="nack", credit=count))
+        await nack.got(Subscribed)
+        for _ in range(count):
+            eve.publish(b'{"nack": 1}', durable=True)
+        await published(eve, count)
+        await nack.got(MessageFrame, count)
+        came = 0
+        for at in range(rounds):
+            came = nack.counts[MessageFrame]
+            delay_us = (0, 1, 50_000)[at % 3]
+            for first in range(1, count + 1, 1000):
+                some = tuple(range(first, min(first + 1000, count + 1)))
+                nack.say(Nack(1, some, delay_us), Nack(1, some[::-1], 0), Nack(2, some))
+            nack.say(*[Nack(1, (1 + n,), 0) for n in range(0, count, 7)])
+            await nack.got(MessageFrame, came + count)
+        nack.say(*[Nack(1, (n,), 3_600_000_000) for n in range(1, count + 1)])
+        assert await nack.alive()
+    await forgotten(arena, ["nack"], "nack = 1")
+    return f"{count * rounds:,} given back"
+
+
+async def stored_with(
+    arena: Arena, eve: Attacker, count: int, name: str, header: str, step_us: int
+) -> None:
+    """Publish durable messages whose instants lie in no order."""
+    begin_us = time.time_ns() // 1000 + 2_000_000
+    for number in range(1, count + 1):
+        block = packed({header: begin_us + number * 7919 % count * step_us}, 100)
+        eve.send(payload_frame(PublishHeader(number, 1, True), b'{"%s": 1}' % name.encode(), block))
+        if number % 2_000 == 0:
+            await eve.drain()
+    await published(eve, count)
+
+
+@case("100,000 messages that expire within seconds, in no order, for somebody who does not read")
+async def expiring_flood(arena: Arena) -> str:
+    count = arena.count(2_000, 100_000)
+    async with (
+        await Attacker.at(arena.endpoint(), "eve-expiring") as eve,
+        await Attacker.at(arena.endpoint(), "late") as late,
+    ):
+        before = await arena.metric("palio_durable_expired_total")
+        late.say(SubscribeRequest(1, "expiring = 1", durable="late", credit=1))
+        await late.got(Subscribed)
+        await stored_with(arena, eve, count, "expiring", EXPIRES_US, 20)
+        async with asyncio.timeout(60):
+            while await arena.metric("palio_durable_expired_total") - before < count - 1:
+                await asyncio.sleep(0.5)  # one is with the client
+    await forgotten(arena, ["late"], "expiring = 1")
+    return f"{count - 1:,} expired"
+
+
+@case("100,000 delayed messages, in no order, due within two seconds; one more is refused")
+async def delayed_flood(arena: Arena) -> str:
+    count = arena.count(2_000, 100_000)
+    async with (
+        await Attacker.at(arena.endpoint(), "eve-delayed") as eve,
+        await Attacker.at(arena.endpoint(), "reader") as reader,
+    ):
+        reader.say(SubscribeRequest(1, "delayed = 1", durable="reader", credit=2 * count))
+        await reader.got(Subscribed)
+        await stored_with(arena, eve, count, "delayed", NOT_BEFORE_US, 20)
+        waiting = count - reader.counts[MessageFrame]
+        await reader.got(MessageFrame, count)
+        assert reader.counts[MessageFrame] == count
+    await forgotten(arena, ["reader"], "delayed = 1")
+    return f"{count:,} came once, {waiting:,} of them waited when the last was stored"
+
+
+@case("a flood of dead letters: 50,000 messages rejected at once, for 20 who want dead letters")
+async def dead_letter_flood(arena: Arena) -> str:
+    count, collectors = arena.count(500, 50_000), arena.count(3, 20)
+    names = [f"undertaker{n}" for n in range(collectors)]
+    async with (
+        await Attacker.at(arena.endpoint(), "eve-dead") as eve,
+        await Attacker.at(arena.endpoint(), "dead") as dead,
+        await Attacker.at(arena.endpoint(), "undertaker") as undertaker,
+    ):
+        await subscribed(undertaker, [
+            SubscribeRequest(n, "dead_letter = 'dead'", durable=name, credit=1, full="drop")
+            for n, name in enumerate(names, 1)
+        ])  # fmt: skip
+        dead.say(SubscribeRequest(1, "dead = 1", durable="dead", credit=count))
+        await dead.got(Subscribed)
+        for _ in range(count):
+            eve.publish(b'{"dead": 1}', bytes(100), durable=True)
+        await published(eve, count)
+        await dead.got(MessageFrame, count)
+        before = await arena.metric("palio_dead_letters_total")
+        for first in range(1, count + 1, 1000):
+            some = tuple(range(first, min(first + 1000, count + 1)))
+            dead.say(Reject(1, some, "x" * 200), Reject(1, some), Reject(1, (1 << 60,)))
+        async with asyncio.timeout(200):
+            while await arena.metric("palio_dead_letters_total") - before < count:
+                await asyncio.sleep(0.5)
+        assert await dead.alive()
+    await forgotten(arena, ["dead"], "dead = 1")
+    await forgotten(arena, names, "dead_letter = 'dead'")
+    return f"{count:,} dead letters for {collectors} subscriptions"

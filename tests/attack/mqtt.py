@@ -27,6 +27,7 @@ from palio.protocol.mqtt.packets.values import (
 )
 from tests.attack.arena import Arena
 from tests.attack.case import case
+from tests.attack.http import frame
 
 P = TypeVar("P")
 PATIENCE_S = 60.0
@@ -252,3 +253,66 @@ async def mqtt_unfinished(arena: Arena) -> str:
     await eve.ended()
     assert grown_mib < GROWTH_MIB_MAX, f"memory grew by {grown_mib} MiB"
     return f"{1000 * rounds:,} messages to who acknowledges none, memory grew by {grown_mib} MiB"
+
+
+_UPGRADE = (
+    b"GET /mqtt HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Protocol: mqtt\r\n%s\r\n"
+)
+
+
+@case(
+    "MQTT over WebSocket: half requests, packets in frames of a byte, fragments without end, Pings, huge frames",
+    in_test=True,
+)
+async def mqtt_websockets(arena: Arena) -> str:
+    before, connect = arena.memory(), encode(ConnectPacket(Version.V5, "ws", True, 0), Version.V5)
+    small = b"".join(frame(2, b"\xc0\x00"[n : n + 1]) for n in (0, 1))
+    head, many = _UPGRADE % b"", arena.count(5_000, 200_000)
+    opened = head + frame(2, connect)
+    attempts = {
+        "half": head[:-2], "long": _UPGRADE % (b"X: " + b"y" * 100_000 + b"\r\n"), "no": b"\0" * 100_000,
+        "deflate": _UPGRADE % b"Sec-WebSocket-Extensions: permessage-deflate\r\n" + b"\xc1\x80abcd" * 10_000,
+        "frame first": head + frame(2, b"x" * 200_000), "text": opened + frame(1, b"x"),
+        "small": opened + small * many, "empty": opened + frame(2, b"") * many,
+        "fragments": opened + frame(2, b"", is_final=False) + frame(0, b"", is_final=False) * many,
+        "pings": opened + frame(9, b"p" * 125) * many, "pongs": opened + frame(10, b"") * many,
+        "huge": opened + b"\x82\xff" + (1 << 62).to_bytes(8) + b"abcd" + b"x" * 100_000,
+        "bare": opened + b"\x82\x02\xc0\x00" * 1000, "closes": opened + frame(8, b"\x03\xe8") * many,
+        "packets": opened + frame(2, b"\xc0\x00" * many) * 3,
+    }  # fmt: skip
+
+    async def is_ended(data: bytes) -> bool:
+        reader, writer = await asyncio.open_connection(*arena.mqtt_websocket, limit=1 << 20)
+        writer.write(data)  # who reads no answer is not read either
+        try:
+            async with asyncio.timeout(arena.count(5, 20)):
+                while await reader.read(1 << 16):
+                    pass
+        except TimeoutError:
+            return False
+        except OSError:
+            pass
+        finally:
+            writer.transport.abort()
+        return True
+
+    found = await asyncio.gather(*map(is_ended, attempts.values()))
+    ended = [name for name, was in zip(attempts, found, strict=True) if was]
+    assert {"no", "text", "huge", "bare", "closes"} <= {*ended}, ended
+    slow = [
+        await asyncio.open_connection(*arena.mqtt_websocket) for _ in range(arena.count(20, 500))
+    ]
+    for _, writer in slow:
+        writer.write(head[:50])
+    reader, writer = await asyncio.open_connection(*arena.mqtt_websocket)
+    writer.write(opened)
+    async with asyncio.timeout(PATIENCE_S):
+        await reader.readuntil(b"\r\n\r\n")
+        assert await reader.readexactly(3), "the frame of CONNACK"
+    for _, one in [(reader, writer), *slow]:
+        one.transport.abort()
+    grown_mib = (arena.memory() - before) >> 20
+    assert grown_mib < GROWTH_MIB_MAX, f"memory grew by {grown_mib} MiB"
+    return f"{len(ended)} of {len(attempts)} were closed, memory grew by {grown_mib} MiB"

@@ -20,6 +20,7 @@ import pytest
 from tests.attack import (  # noqa: F401
     clients,
     durables,
+    events,
     expressions,
     frames,
     http,

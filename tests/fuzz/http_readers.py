@@ -93,7 +93,7 @@ class _Clients:
         yield SimpleNamespace(client=_Taker(), taken=lambda: None)
 
 
-class _Wire(asyncio.Transport):
+class Wire(asyncio.Transport):
     """What a connection writes."""
 
     def __init__(self) -> None:
@@ -113,6 +113,9 @@ class _Wire(asyncio.Transport):
 
     def resume_reading(self) -> None:
         pass
+
+    def get_write_buffer_size(self) -> int:
+        return 0
 
     def can_write_eof(self) -> bool:
         return True
@@ -166,7 +169,7 @@ class _Peers:
         return written
 
     async def _said(self, pieces: list[bytes]) -> bytes:
-        wire, connection = _Wire(), HttpConnection(self._service, SETTINGS, self._sockets)
+        wire, connection = Wire(), HttpConnection(self._service, SETTINGS, self._sockets)
         connection.connection_made(wire)
         for piece in pieces:
             if wire.is_ended:
@@ -285,7 +288,7 @@ def _statuses(answers: bytes) -> list[bytes]:
 
 
 class Requests(Target):
-    name, share, chunk = "requests", 0.02, 500
+    name, goal, chunk = "requests", 10_000_000, 500
     _HEAD = b""
     _is_answered_in_order = True
 
@@ -331,7 +334,7 @@ class Requests(Target):
 class SocketBytes(Requests):
     """What it asks is answered as it is done, and after a Close not at all: so pieces make a difference."""
 
-    name, share, chunk = "sockets", 0.02, 500
+    name, goal, chunk = "sockets", 10_000_000, 500
     _is_answered_in_order = False
     _HEAD = (
         b"GET /v1/socket HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -363,7 +366,7 @@ _KINDS = [
 class Bodies(Target):
     """A case is the content type, header fields, and the body."""
 
-    name, share, chunk = "bodies", 0.02, 2_000
+    name, goal, chunk = "bodies", 10_000_000, 2_000
 
     def draw(self, random: Random) -> list[bytes]:
         kind = random.choice(_KINDS)

@@ -11,8 +11,8 @@ from tests.fuzz.findings import Finding, failure_of, shrink
 
 class Target(ABC):
     name: ClassVar[str]
-    share: ClassVar[float]
-    """Of all cases of a night."""
+    goal: ClassVar[int]
+    """How many cases of it are searched, over as many runs as that takes."""
     chunk: ClassVar[int]
 
     def run(self, seed: int) -> int:

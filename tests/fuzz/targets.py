@@ -10,6 +10,8 @@
     configuration  broker.toml
     requests, sockets, bodies   HTTP (http_readers.py)
     mqtt_packets, mqtt_clients   packets of MQTT, and connections (mqtt_targets.py)
+    mqtt_sockets   MQTT over WebSocket (mqtt_sockets.py)
+    subscriptions, sink_answers   CloudEvents (cloudevents_readers.py)
 
 A case that fails is made smaller and raised as a Finding. The same seed gives the same cases.
 """
@@ -53,7 +55,7 @@ from tests.protocol.wire.mutation import mutated
 
 
 class Attributes(Target):
-    name, share, chunk = "attributes", 0.72, 10_000
+    name, goal, chunk = "attributes", 72_000_000, 10_000
 
     @cached_property
     def _brokers(self) -> BrokerReaders:
@@ -84,7 +86,7 @@ class Attributes(Target):
 class CoreFrames(Target):
     """Brokers of this process. They are new with each seed, so that a seed alone repeats a failure."""
 
-    name, share, chunk = "core", 0.10, 5_000
+    name, goal, chunk = "core", 10_000_000, 5_000
 
     def run(self, seed: int) -> int:
         random = Random(f"{self.name} {seed}")
@@ -133,7 +135,7 @@ class CoreFrames(Target):
 
 
 class Frames(Target):
-    name, share, chunk = "frames", 0.07, 2_000
+    name, goal, chunk = "frames", 7_000_000, 2_000
 
     def run(self, seed: int) -> int:
         random = Random(f"{self.name} {seed}")
@@ -162,7 +164,7 @@ class Frames(Target):
 
 
 class Predicates(Target):
-    name, share, chunk = "predicates", 0.003, 500
+    name, goal, chunk = "predicates", 300_000, 500
 
     def draw(self, random: Random) -> list[bytes]:
         while True:
@@ -211,7 +213,7 @@ _PATTERN_WORDS = [
 
 
 class Patterns(Target):
-    name, share, chunk = "patterns", 0.003, 500
+    name, goal, chunk = "patterns", 300_000, 500
 
     def draw(self, random: Random) -> list[bytes]:
         text = list(random.choice(PATTERNS))
@@ -243,7 +245,7 @@ class _InFolder(Target):
 
 
 class Tables(_InFolder):
-    name, share, chunk = "tables", 0.001, 100
+    name, goal, chunk = "tables", 100_000, 100
 
     @cached_property
     def _contents(self) -> list[bytes]:
@@ -272,7 +274,7 @@ class Tables(_InFolder):
 class Records(Target):
     """A case is the keys and values of a store, one after the other."""
 
-    name, share, chunk = "records", 0.002, 50
+    name, goal, chunk = "records", 200_000, 50
 
     @cached_property
     def _stores(self) -> tuple[Exchange, list[dict[str, bytes]]]:
@@ -354,7 +356,7 @@ _CONFIG_WORDS = [
 
 
 class Configuration(_InFolder):
-    name, share, chunk = "configuration", 0.001, 100
+    name, goal, chunk = "configuration", 100_000, 100
 
     @cached_property
     def _texts(self) -> list[str]:
@@ -391,11 +393,14 @@ class Configuration(_InFolder):
 
 
 def all_targets() -> list[Target]:
+    from tests.fuzz.cloudevents_readers import SinkAnswers, Subscriptions
+    from tests.fuzz.mqtt_sockets import MqttSockets
     from tests.fuzz.mqtt_targets import MqttClients, MqttReaders  # they are Targets
 
     kinds: list[Any] = [
         Attributes, CoreFrames, Frames, Predicates, Patterns, Tables, Records, Configuration,
         Requests, SocketBytes, Bodies,
-        MqttReaders, MqttClients,
+        MqttReaders, MqttClients, MqttSockets,
+        Subscriptions, SinkAnswers,
     ]  # fmt: skip
     return [kind() for kind in kinds]

@@ -17,7 +17,7 @@ from tests.fuzz.targets import Target, all_targets
 class Small(Target):
     """Fails on any case with both bytes in it, which the fifth chunk has."""
 
-    name, share, chunk = "small", 0.75, 10
+    name, goal, chunk = "small", 750, 10
 
     def __init__(self) -> None:
         self.seeds: list[int] = []
@@ -36,18 +36,18 @@ class Small(Target):
 
 
 class Other(Small):
-    name, share = "other", 0.25
+    name, goal = "other", 250
 
     def run(self, seed: int) -> int:
         self.seeds.append(seed)
         return self.chunk
 
 
-def searched(folder: Path, *targets: Target, goal: int = 1_000, **environment: str) -> int:
-    return night({"FUZZ_STATE": str(folder / "fuzz/state.json"), **environment}, targets, goal)
+def searched(folder: Path, *targets: Target, **environment: str) -> int:
+    return night({"FUZZ_STATE": str(folder / "fuzz/state.json"), **environment}, targets)
 
 
-def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_it_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small, other = Small(), Other()
     assert searched(tmp_path, small, other, FUZZ_CASES="30") == 0
     assert (small.seeds, other.seeds) == ([1, 2], [1])
@@ -57,8 +57,9 @@ def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert state == {
         "cases": {"small": 40, "other": 10}, "seeds": {"small": 5, "other": 2}, "running": None
     }  # fmt: skip
-    assert searched(tmp_path, other, FUZZ_TARGETS="other", goal=80) == 0
-    assert searched(tmp_path, other, goal=80) == 0, "nothing is left to do"
+    monkeypatch.setattr(Other, "goal", 40)
+    assert searched(tmp_path, small, other, FUZZ_TARGETS="other") == 0
+    assert searched(tmp_path, other) == 0, "nothing is left to do"
     assert other.seeds == [1, 2, 3, 4]
 
 
@@ -88,7 +89,8 @@ def test_growth_ends_it(
     sizes = iter([100, 250, 300, 310, 449, 451, 452])
     monkeypatch.setattr(nights, "rss_mib", lambda: next(sizes))
     other = Other()
-    assert searched(tmp_path, other, goal=200) == 1
+    monkeypatch.setattr(Other, "goal", 200)
+    assert searched(tmp_path, other) == 1
     assert len(other.seeds) == 6
     assert "has grown by 201 MiB" in capsys.readouterr().out
 
@@ -106,10 +108,17 @@ def test_a_case_is_made_small() -> None:
     assert b"".join(shrink(case, check)) == b"needle"
 
 
-def test_shares_make_a_whole() -> None:
-    targets = all_targets()
-    assert abs(sum(target.share for target in targets) - 1) < 1e-9
-    assert len({target.name for target in targets}) == len(targets)
+LISTENERS = {
+    "requests", "sockets", "bodies", "mqtt_packets", "mqtt_clients", "mqtt_sockets", "subscriptions",
+    "sink_answers",
+}  # fmt: skip
+
+
+def test_the_goals() -> None:
+    goals = {target.name: target.goal for target in all_targets()}
+    assert len(goals) == len(all_targets())
+    assert {name for name, goal in goals.items() if goal == 10_000_000} == LISTENERS | {"core"}
+    assert sum(goals.values()) == 90_000_000 + 10_000_000 * len(LISTENERS)
 
 
 @pytest.mark.parametrize("target", all_targets()[1:], ids=lambda target: target.name)

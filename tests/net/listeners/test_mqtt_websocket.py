@@ -25,6 +25,7 @@ from palio.protocol.mqtt.packets.values import (
     SubscriptionOptions,
     Version,
 )
+from tests.fuzz.mqtt_sockets import ServedSockets, frame
 from tests.net.listeners.test_mqtt_clients import installed, wait
 from tests.net.peers import configured, run
 from tests.net.running import until
@@ -95,6 +96,50 @@ def test_who_is_not_let_in(tmp_path: Path) -> None:
             await until(lambda: server.host.connection_count == 0)
 
     run(scene())
+
+
+def test_frames_that_come_with_the_request(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The request is answered before they are read, whether it is refused or they are wrong."""
+
+    async def answer(server: Server, protocol: bytes, frames: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection(*at(server))
+        writer.write(
+            b"GET /mqtt HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+            b"Sec-WebSocket-Protocol: %s\r\n\r\n%s" % (protocol, frames)
+        )
+        async with asyncio.timeout(10):
+            found = await reader.read()
+        writer.close()
+        return found
+
+    async def scene() -> None:
+        async with serving(configured(tmp_path, MQTT)) as server:
+            assert (await answer(server, b"wamp", b"v=")).startswith(b"HTTP/1.1 400 ")
+            found = await answer(server, b"mqtt\r\nHost: other", b"")
+            assert found.startswith(b"HTTP/1.1 400 "), "two Hosts"
+            for wrong in (b"v=", b"\x8f\x80\0\0\0\0"):
+                found = await answer(server, b"mqtt", wrong)
+                assert found.startswith(b"HTTP/1.1 101 ")
+                assert b"\x03\xea" in found, "1002: a protocol error"
+            await until(lambda: server.host.connection_count == 0)
+
+    run(scene())
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_what_follows_a_text_is_no_packet() -> None:
+    request = (
+        b"GET /mqtt HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
+        b"Sec-WebSocket-Protocol: mqtt\r\n\r\n"
+    )
+    frames = [frame(2, b"one", b"abcd"), frame(1, b"two", b"abcd"), frame(2, b"three", b"abcd")]
+    data, _, is_over = ServedSockets().read([request + b"".join(frames)])
+    assert data == b"one"
+    assert is_over
 
 
 def test_tls(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from itertools import count, pairwise
+from typing import Any
+
+import pytest
 
 from palio.protocol.broker import scheduler
 from palio.protocol.wire.control import (
@@ -10,8 +13,10 @@ from palio.protocol.wire.control import (
     Acknowledge,
     Bye,
     Hello,
+    Nack,
     Ping,
     Pong,
+    Reject,
     Subscribed,
     SubscribeRequest,
     UnsubscribeRequest,
@@ -81,6 +86,20 @@ def test_acknowledgements_of_many_positions_are_not_all_processed_in_one_turn() 
     host.run()
     host.heard[1].clear()
     host.send(1, *[Acknowledge(1, tuple(range(10_000))), Ping(1)] * 20)
+    host.turn()
+    assert 0 < len(host.heard[1]) < 10
+    host.run()
+    assert host.heard[1] == [Pong(1)] * 20
+
+
+@pytest.mark.parametrize("kind", [Nack, Reject])
+def test_returns_of_many_positions_are_not_all_processed_in_one_turn(kind: type[Any]) -> None:
+    host = Host()
+    host.client(1)
+    host.send(1, SubscribeRequest(1, "x = 5", durable="d"))
+    host.run()
+    host.heard[1].clear()
+    host.send(1, *[kind(1, tuple(range(1_000))), Ping(1)] * 20)
     host.turn()
     assert 0 < len(host.heard[1]) < 10
     host.run()

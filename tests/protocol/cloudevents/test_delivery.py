@@ -65,7 +65,7 @@ def test_retry_after() -> None:
     assert retry_after_s("120", now) == 120
     assert retry_after_s("Fri, 01 Mar 2024 10:01:00 GMT", now) == 60
     assert retry_after_s("Fri, 01 Mar 2024 09:00:00 GMT", now) == 0
-    for wrong in (None, "", "soon", "-5", "\u0665", "1.5"):
+    for wrong in (None, "", "soon", "-5", "\u0665", "1.5", "1 Jan 9999999999 0:0"):
         assert retry_after_s(wrong, now) == 0
     assert decide(STEADY, 1, Answer(429, 60), 0.5) == Retry(60)
     assert decide(STEADY, 3, Answer(429, 2), 0.5) == Retry(9)

@@ -34,6 +34,12 @@ def test_defaults() -> None:
     assert read_subscription(made.stored(), "s1", RULES) == made
 
 
+def test_no_credential() -> None:
+    made = read_subscription({**LEAST, "sinkcredential": None}, "s1", RULES)
+    assert "sinkcredential" not in made.shown()
+    assert read_subscription(made.stored(), "s1", RULES) == made
+
+
 def test_what_it_selects() -> None:
     given = {
         **LEAST,

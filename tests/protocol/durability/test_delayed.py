@@ -69,6 +69,30 @@ def test_it_waits_for_its_time() -> None:
     assert host.messages.statistics().messages == 0
 
 
+def test_a_whole_batch_is_stored_at_once_and_once() -> None:
+    host = host_of(9000, 5000, 7000)
+    host.turn()
+    before = waiting(host), host.messages.republishing.delayed.bytes
+    host.offer([later(n, 8000) for n in (2, 3, 4)], ("A", "x"))  # 2 and 3 are duplicates
+    host.turn()
+    assert before[0] == 3
+    assert waiting(host) == 4
+    host.restart()
+    assert waiting(host) == 4
+    assert host.messages.republishing.delayed.bytes > before[1]
+    found = []
+    for now_us in (5000, 7000, 8000, 9000):
+        host.now_us = now_us
+        found += release(host, "x")
+    assert found == [2, 3, 4, 1]
+
+
+def test_a_batch_beyond_the_bounds_is_stored_as_far_as_there_is_room() -> None:
+    host = host_of(5000, 5000, 5000, delays=DelayBounds(messages=2))
+    host.turn()
+    assert waiting(host) == 2
+
+
 def test_nothing_goes_before_it_is_committed() -> None:
     host = host_of(5000)
     host.now_us = 6000

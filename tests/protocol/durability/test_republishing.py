@@ -10,6 +10,7 @@ from palio.protocol.wire.control import Durable
 from palio.protocol.wire.message_headers import NO_HEADERS
 from palio.protocol.wire.publishers import broker_key
 
+from .test_delayed import later, release
 from .test_message_store import Host, all_match, delivered
 
 DEAD = broker_key("A", "dead")
@@ -165,6 +166,42 @@ def test_it_waits_for_room() -> None:
     host.wait(SECOND)
     host.restart()
     assert host.messages.statistics().queues == {"x": 0, "dlq": 2}
+
+
+def test_it_does_not_wait_for_delayed_messages_that_wait_for_its_queue() -> None:
+    """Found by the simulator: the queue is full of dead entries, a delayed message has no room in it, and
+    nothing else ever happens."""
+    host = host_of(1, deliveries_max=0, queue=2)
+    host.offer([later(2, 5_000)], ("A", "x"))
+    host.publish([3], ("A", "x"))
+    host.turn()
+    host.now_us = 6_000
+    assert host.turn().is_republishing
+    assert release(host, "x") == []
+    assert not host.turn().is_republishing, "there is no room"
+    host.messages.republishing.reject("c", [1, 2], "no")
+    assert host.turn().is_republishing
+    assert bury(host, "dlq") == [True, True]
+    assert host.turn().is_republishing
+    assert release(host, "x") == [2]
+
+
+def test_a_queue_does_not_wait_for_the_dead_letters_of_another() -> None:
+    """Those of `x` go to `dlq`, which is full; what is dead there has to leave first."""
+    host = host_of(40, deliveries_max=1, queue=40)
+    host.publish(range(41, 81), ("A", "dlq"))
+    host.turn()
+    nack(host, *range(1, 41))
+    assert set(bury(host, "dlq")) == {False}
+    host.messages.attach("dlq", "d", 100)
+    host.turn()
+    host.messages.republishing.reject("d", list(range(1, 41)), "no")
+    assert host.turn().is_republishing
+    first = {dead.name for dead in host.messages.republishing.take()}
+    bury(host)  # nobody wants the dead letters of `dlq`
+    bury(host)
+    assert first == {"dlq"}
+    assert host.messages.statistics().queues["dlq"] == 0
 
 
 def test_purged_expired_or_ended_while_it_waits() -> None:

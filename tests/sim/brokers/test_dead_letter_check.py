@@ -13,7 +13,7 @@ from palio.sim.brokers.expected import PublishedMessage
 from palio.sim.brokers.plans import MessageSpec, SubscriptionSpec
 from palio.sim.kernel.verdicts import Violation
 
-SPEC = SubscriptionSpec("work", "x > 0", durable=True)
+SPEC = SubscriptionSpec("work", "x > 0", durable=True, deliveries_max=3)
 STORED = MessageSpec('{"x": 1}', b"body", durable=True)
 KEY = ("eve", 7)
 
@@ -23,23 +23,32 @@ def checker_of(
 ) -> DeadLetterChecker:
     published = PublishedMessage("eve#1", *KEY, 5, spec, False)
     made = DeadLetterChecker({KEY: published}, losing)
+    made.asked(SPEC)
     made.collected_from_us = 10
     return made
 
 
-def dead_letter(number: int = 1, x: int = 1, key: tuple[str, int] = KEY) -> ArrivedMessage:
+def dead_letter(
+    number: int = 1,
+    x: int = 1,
+    key: tuple[str, int] = KEY,
+    deliveries: int = 3,
+    why: str = "deliveries",
+) -> ArrivedMessage:
     told = {
+        "dead_reason": why,
+        "deliveries": deliveries,
         "dead_queue": queue_name("work", ""),
         "dead_publisher": key[0],
         "dead_number": key[1],
         "original": {"x": x},
     }
     text = json.dumps(told).encode()
-    return ArrivedMessage(1, "/a/dead-letters", number, 1, False, text, NO_HEADERS + b"body")
+    return ArrivedMessage(1, "/a/dead-letters", number, 1, 1, text, NO_HEADERS + b"body")
 
 
 def queued() -> ArrivedMessage:
-    return ArrivedMessage(1, *KEY, 1, False, b'{"x": 1}', NO_HEADERS + b"body")
+    return ArrivedMessage(1, *KEY, 1, 1, b'{"x": 1}', NO_HEADERS + b"body")
 
 
 def test_what_is_rejected_is_a_dead_letter() -> None:
@@ -60,6 +69,16 @@ def test_once() -> None:
         checker.arrived(dead_letter(2))
     checker.over(SPEC)
     checker.arrived(dead_letter(3))
+
+
+def test_not_too_soon_and_not_without_a_rejection() -> None:
+    for wrong in (dead_letter(deliveries=2), dead_letter(deliveries=1, why="rejected")):
+        with pytest.raises(Violation) as caught:
+            checker_of().arrived(wrong)
+        assert caught.value.kind == "miscounted"
+    checker = checker_of()
+    checker.rejected(SPEC, queued(), 20)
+    checker.arrived(dead_letter(deliveries=1, why="rejected"))
 
 
 @pytest.mark.parametrize("wrong", [dead_letter(x=2), dead_letter(key=("eve", 8))])

@@ -33,7 +33,9 @@ def pair(spec: SubscriptionSpec) -> EndToEndChecker:
 def queued(is_redelivered: bool) -> ArrivedMessage:
     """What comes out of the queue of DURABLE."""
     attributes = STORED.attributes.encode()
-    return ArrivedMessage(1, "eve", 1, 1, is_redelivered, attributes, STORED.headers + STORED.body)
+    return ArrivedMessage(
+        1, "eve", 1, 1, 1 + is_redelivered, attributes, STORED.headers + STORED.body
+    )
 
 
 def test_a_member_of_a_live_group_ends_alone() -> None:
@@ -162,9 +164,7 @@ def test_a_member_of_a_group_that_slept_finds_what_another_had_meanwhile() -> No
 
 def test_a_message_does_not_go_to_a_later_subscription_of_its_publisher() -> None:
     later = SubscriptionSpec("l", "x >= 0")
-    arrival = ArrivedMessage(
-        1, publisher_of("ann"), 1, 0, False, PROBE.attributes.encode(), NO_HEADERS
-    )
+    arrival = ArrivedMessage(1, publisher_of("ann"), 1, 0, 1, PROBE.attributes.encode(), NO_HEADERS)
 
     def checker(connected_us: int) -> EndToEndChecker:
         made = EndToEndChecker(())

@@ -41,6 +41,7 @@ class WebSocketHandshake(asyncio.Protocol):
         self._unparsed = bytearray()
         self._is_parsing = False
         self._is_open = False
+        self._has_failed = False
         self._is_read = True
 
     # ---- called by the socket, or by its TLS handshake
@@ -78,9 +79,7 @@ class WebSocketHandshake(asyncio.Protocol):
                 self._is_parsing = True
                 self._loop.call_soon(self._parse)
                 break
-            piece = bytes(self._unparsed[:_PIECE_BYTES])
-            del self._unparsed[:_PIECE_BYTES]
-            self._protocol.receive_data(piece)
+            self._protocol.receive_data(self._next_piece())
             for event in self._protocol.events_received():
                 if isinstance(event, Request):
                     self._answer(event)
@@ -89,8 +88,21 @@ class WebSocketHandshake(asyncio.Protocol):
             self.flush()
         self._regulate()
 
+    def _next_piece(self) -> bytes:
+        """Of the request one line: `websockets` would read a frame behind it before it is answered, and could
+        not answer any more."""
+        size = _PIECE_BYTES
+        if not self._is_open:
+            size = self._unparsed.find(b"\n", 0, _PIECE_BYTES) + 1 or _PIECE_BYTES
+        piece = bytes(self._unparsed[:size])
+        del self._unparsed[:size]
+        return piece
+
     def _answer(self, request: Request) -> None:
-        if self._is_welcome(request.headers.get_all("Origin"), request.headers.get("Host", "")):
+        hosts = request.headers.get_all("Host")
+        if len(hosts) > 1:
+            response = self._protocol.reject(400, "a request has one Host\n")
+        elif self._is_welcome(request.headers.get_all("Origin"), "".join(hosts)):
             response = self._protocol.accept(request)
         else:
             reason = "pages of this origin may not connect: websocket_origins, in [mqtt], names those that may\n"
@@ -115,7 +127,10 @@ class WebSocketHandshake(asyncio.Protocol):
         return len(origins) == 1 and is_address and origins[0].partition("://")[2] == host
 
     def _take(self, frame: Frame) -> None:
+        if self._has_failed:
+            return  # it came behind that, in one piece with it
         if frame.opcode is Opcode.TEXT:
+            self._has_failed = True
             self._protocol.fail(CloseCode.UNSUPPORTED_DATA, "packets are binary (MQTT-6.0.0-1)")
         elif frame.opcode in (Opcode.BINARY, Opcode.CONT) and frame.data:
             self._inner.data_received(bytes(frame.data))

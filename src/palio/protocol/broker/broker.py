@@ -47,8 +47,10 @@ from palio.protocol.wire.control import (
     CarryAck,
     CloseCode,
     ControlMessage,
+    Nack,
     Ping,
     Pong,
+    Reject,
 )
 from palio.protocol.wire.frames import BrokenFrame, MessageFrame
 from palio.protocol.wire.headers import CarryHeader
@@ -386,6 +388,8 @@ class Broker:
         elif link.neighbour and isinstance(message, CarryAck):
             self.parts.carrying.acknowledge(message, self.now_us)
         elif link.publisher:
+            if isinstance(message, Nack | Reject):
+                self._scheduler.budget -= len(message.positions) / turns.RETURNS_PER_UNIT
             return self.parts.clients.hear(link, message, self.now_us)
         elif link.neighbour:
             slices = self.parts.neighbours.hear(link, message)

@@ -93,6 +93,8 @@ SMALL_COST = 0.15
 """Of all other control messages. Messages cost nothing here."""
 POSITIONS_PER_UNIT = 400
 """Positions that Acknowledge has, besides."""
+RETURNS_PER_UNIT = 50
+"""Positions that Nack and Reject have, likewise: they are counted, and ordered anew."""
 
 
 def cost(item: Item) -> float:

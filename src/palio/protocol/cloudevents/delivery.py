@@ -115,7 +115,7 @@ def retry_after_s(value: str | None, now: datetime) -> float:
         return float(text[:9])
     try:
         at = parsedate_to_datetime(text)
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, IndexError, OverflowError):
         return 0.0
     at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
     return max(0.0, (at - now).total_seconds())

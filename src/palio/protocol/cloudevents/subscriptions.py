@@ -74,6 +74,8 @@ def read_subscription(
     """The subscription of a document; its own id is ignored. Raises InvalidSubscription."""
     given = {**_decoded(document)}
     given.pop("id", None)
+    if given.get("sinkcredential", ...) is None:  # as if it were not there
+        del given["sinkcredential"]
     for name in given:
         if name not in _MEMBERS:
             raise InvalidSubscription(f"is not known; there are {', '.join(_MEMBERS)}", name)

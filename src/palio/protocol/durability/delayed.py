@@ -19,6 +19,7 @@ from palio.protocol.durability.bounds import DelayBounds
 from palio.protocol.durability.destination import Departures
 from palio.protocol.durability.journal import Journal
 from palio.protocol.durability.sequence import EntrySequence, Labels
+from palio.protocol.wire.batch import MessageBatch
 
 
 class DelayedMessages:
@@ -79,6 +80,20 @@ class DelayedMessages:
                 remedy="publish it when some of them have been published, or ask the operator for a "
                 "larger [limits] delayed or delayed_bytes",
             )
+
+    def store(self, batch: MessageBatch, last: int, stored_us: int) -> int:
+        """Store a whole batch that is delayed. `last`: the number of its publisher before. 0: some are not
+        delayed or may be duplicates, or there may be no room."""
+        sizes, count, bounds = batch.sizes(), batch.count, self._bounds
+        size = sum(sizes)
+        is_within = len(self) + count <= bounds.messages and self.bytes + size <= bounds.bytes
+        is_whole = len(self.rows) == count and batch.ascends(last)
+        if not is_whole or not is_within or not self._journal.fits(size):
+            return 0
+        first = self._journal.append(batch, sizes, [1] * count, stored_us, False)
+        instants = [(str(self.rows[row]),) for row in range(count)]
+        self.push(range(first, first + count), instants, size)
+        return count
 
     def push(self, positions: Sequence[int], labels: Sequence[Labels], size: int) -> None:
         """Add messages; each has its instant as label."""

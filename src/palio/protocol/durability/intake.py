@@ -52,11 +52,8 @@ class Recipients:
         for destination, labels in destinations.items():
             self.destinations += [(destination, part) for part in _split(labels)]
         self.is_split = len(self.destinations) > len(destinations)
-        self.limited: list[Queue] = []
+        self.limited = [queue for queue in queues if queue.full is not Full.BLOCK]
         """Queues that drop messages or end when they are full."""
-        for queue in queues:
-            if queue.full is not Full.BLOCK:
-                self.limited.append(queue)
 
     def full(self) -> list[Destination]:
         """The destinations that are full."""
@@ -202,10 +199,14 @@ class Publishing:
         """Store messages of one publisher. Returns how many were processed; the rest waits."""
         publisher = batch.publishers()[0]
         row = self.publishers.rows.get(publisher) or self.publishers.row(publisher)
-        stored_us = self._journal.stored_us(now_us)
-        before = row.number
+        stored_us, before = self._journal.stored_us(now_us), row.number
         later = self._delayed.rows = delays(batch, now_us)
-        taken = 0 if later else self._store_all(row, batch, matches, stored_us)
+        if not later:
+            taken = self._store_all(row, batch, matches, stored_us)
+        elif taken := self._delayed.store(batch, row.number, stored_us):
+            row.number = batch.number(taken - 1)
+            self._counters.published += taken
+            self._dirty.note_pushed(self._delayed)
         if not taken:
             taken = self._store_some(row, batch, matches, stored_us, later)
         if row.number > before:

@@ -5,7 +5,8 @@
 
 An entry of a queue is dead when it was delivered as often as its subscription allows, or when a consumer
 has rejected it. It stays where it is until its dead letter is stored, so a crash neither loses nor
-doubles it. While there is no room for the dead letter, it waits in the queue.
+doubles it. While there is no room for the dead letter, it waits in the queue. Queues do not wait for each
+other, and dead letters not for delayed messages: what would make room may be behind what waits for it.
 
 Delayed messages (delayed.py) leave the place where they wait in the same way, as they were published.
 
@@ -71,8 +72,10 @@ class Republishing:
         self.counters = RepublishedCounters()
         self.dying: dict[Queue, None] = {}
         """Queues of which some entries are dead."""
-        self._is_blocked = False
-        """There was no room for a dead letter."""
+        self._blocked: set[Queue] = set()
+        """Those of which a dead letter had no room."""
+        self._has_no_room = False
+        """For the delayed message that is next."""
         for queue in subscriptions.queues.values():
             self.note(queue)
 
@@ -83,14 +86,15 @@ class Republishing:
     @property
     def deadline_us(self) -> int | None:
         """When there is something to publish; None: nobody knows."""
-        if self._is_blocked:
-            return None
-        return 1 if self.dying else self.delayed.due_us
+        if len(self._blocked) < len(self.dying):
+            return 1
+        return None if self._has_no_room else self.delayed.due_us
 
     def note(self, queue: Queue) -> None:
         """Entries of a queue may have died."""
         if queue.returned.dead:
             self.dying[queue] = None
+            self._blocked.discard(queue)
 
     def reject(self, consumer: Hashable, positions: Sequence[int], text: str) -> None:
         """A client will never process these positions of its subscription."""
@@ -103,14 +107,15 @@ class Republishing:
 
     def retry(self) -> None:
         """There may be room again."""
-        self._is_blocked = False
+        self._blocked.clear()
+        self._has_no_room = False
 
     def take(self) -> list[DeadEntry]:
         """Some dead entries, of which the core makes dead letters; `publish` follows for each,
         unless there is no room."""
         found: list[DeadEntry] = []
         size = looked = 0
-        for queue in list(self.dying):
+        for queue in [queue for queue in self.dying if queue not in self._blocked]:
             entries, dead = queue.sequence.entries, queue.returned.dead
             if self._subscriptions.queue(queue.name) is not queue:
                 dead.clear()  # the subscription has ended
@@ -130,7 +135,7 @@ class Republishing:
                 else:
                     found.append(DeadEntry(queue.name, number, count, rejection, message))
             if not dead:
-                self.dying.pop(queue, None)
+                self._forget(queue)
         return found
 
     def publish(
@@ -148,7 +153,7 @@ class Republishing:
         own = DurableSubscription(self._subscriptions.broker, dead.name)
         others = tuple([one for one in matches if one != own])
         if not self._publishing.publish_own(dead_letter, others, now_us):
-            self._is_blocked = True
+            self._blocked.add(queue)
             return False
         self.counters.dead += 1
         self._remove(queue, dead.number)
@@ -166,7 +171,7 @@ class Republishing:
         size = 0
         for _ in range(TAKEN_AT_ONCE):
             due = self.delayed.due(now_us)
-            if due is None or self._is_blocked or size >= TAKEN_BYTES:
+            if due is None or self._has_no_room or size >= TAKEN_BYTES:
                 return
             size += self._journal.size(due[1])
             ((batch, row),) = self._journal.locate([due[1]])
@@ -180,7 +185,7 @@ class Republishing:
         due = self.delayed.due(now_us)
         assert due is not None
         if not self._publishing.store_own(message, matches, now_us):
-            self._is_blocked = True
+            self._has_no_room = True
             return False
         self.counters.delayed += 1
         self.drop_due(now_us)
@@ -198,9 +203,14 @@ class Republishing:
         the last one."""
         return max(self._publishing.publishers.row(publisher).number + 1, now_us)
 
+    def _forget(self, queue: Queue) -> None:
+        """Nothing of it is dead any more."""
+        self.dying.pop(queue, None)
+        self._blocked.discard(queue)
+
     def _remove(self, queue: Queue, number: int) -> None:
         queue.remove(number)
         del queue.returned.dead[number]
         if not queue.returned.dead:
-            self.dying.pop(queue, None)
+            self._forget(queue)
         self._dirty.note_moved(queue)

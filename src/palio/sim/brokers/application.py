@@ -22,6 +22,7 @@ from palio.protocol.wire.control import (
 )
 from palio.sim.brokers.core_view import (
     SHARED_NAME,
+    ArrivedMessage,
     arrived_message,
     is_dead_letter,
     publisher_of,
@@ -39,6 +40,15 @@ EXPECTED_CODES = frozenset({CloseCode.SILENT, CloseCode.REPLACED, CloseCode.OVER
 """Why a connection may end here: found by the session, or said by the broker."""
 FOR_GOOD = frozenset({EndCode.FORGOTTEN, EndCode.FULL})
 """Why a subscription ends for all; otherwise it passes to another client."""
+
+
+def gives_back(spec: SubscriptionSpec, message: ArrivedMessage) -> bool:
+    """Whether an application does not process a message now: twice, or, of a subscription that allows so
+    many deliveries only, now and then until it is given up."""
+    if not message.is_queued or message.number % 5:
+        return False
+    is_for_ever = spec.deliveries_max > 0 and message.number % 3 == 0
+    return message.deliveries <= 2 or is_for_ever
 
 
 class ApplicationProcess(EventLoopProcess):
@@ -60,6 +70,8 @@ class ApplicationProcess(EventLoopProcess):
         self._checker = checker
         self._note = note
         self._stream: ByteStream | None = None
+        self._sent_us = 0
+        """When the home broker decided to send what is being received."""
         self._is_dialling = False
         self._is_present = False
 
@@ -168,6 +180,7 @@ class ApplicationProcess(EventLoopProcess):
 
     def received(self, stream: ByteStream, data: bytes) -> None:
         if stream is self._stream:
+            self._sent_us = stream.made_us
             self._take(self.session.receive(data, self._clock.now_us))
             self.plan_turn()
 
@@ -258,7 +271,7 @@ class ApplicationProcess(EventLoopProcess):
         spec = self.subscriptions.get(arrival.id)
         if spec is None:
             raise Violation("uninterested", f"{self.place} got something for what it left")
-        message = arrived_message(arrival)
+        message = arrived_message(arrival, self._sent_us)
         if is_dead_letter(message):
             self._note(f"{self.place} gets a dead letter {message.attributes.decode()}")
             self._checker.dead_letters.arrived(message)
@@ -271,21 +284,23 @@ class ApplicationProcess(EventLoopProcess):
             f"{self.place} gets {name} {message.attributes.decode()} for {spec.name} "
             f"({kind}{redelivered})"
         )
-        if message.is_queued and message.number % 5 == 0 and arrival.header.deliveries <= 2:
+        now_us = self._clock.now_us
+        received = self._checker.arrived(self.place, spec, self._home.place, message, now_us)
+        if gives_back(spec, message):
             self._note(f"{self.place} gives {name} back")
             delay_us = 50_000 * (message.number % 3)
+            received.due_us = now_us + delay_us
             self.session.subscriptions.nack(message.id, message.position, delay_us)
             self.plan_turn()
-            return
-        if message.is_queued and message.number % 7 == 0:
+        elif message.is_queued and message.number % 7 == 0:
             self._note(f"{self.place} rejects {name}")
-            self._checker.dead_letters.rejected(spec, message, self._clock.now_us)
+            received.due_us = now_us
+            self._checker.dead_letters.rejected(spec, message, now_us)
             self.session.subscriptions.reject(message.id, message.position, "seven")
             self.plan_turn()
-            return
-        self._checker.arrived(self.place, spec, self._home.place, message, self._clock.now_us)
-        delay_us = self._random.randint(0, self.pace_us)
-        self.after(delay_us, self._handle, message.id, message.position)
+        else:
+            delay_us = self._random.randint(0, self.pace_us)
+            self.after(delay_us, self._handle, message.id, message.position)
 
     def _handle(self, id: int, position: int) -> None:
         if position:

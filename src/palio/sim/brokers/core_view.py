@@ -38,9 +38,16 @@ class ArrivedMessage(msgspec.Struct, frozen=True):
     number: int
     position: int
     """In the queue of a durable subscription; 0: it came live."""
-    is_redelivered: bool
+    deliveries: int
+    """How often it has been sent, as its header says."""
     attributes: bytes
     payload: bytes
+    sent_us: int = 0
+    """When the broker decided to send it."""
+
+    @property
+    def is_redelivered(self) -> bool:
+        return self.deliveries > 1
 
     @property
     def is_queued(self) -> bool:
@@ -56,16 +63,17 @@ def client_of(publisher: str) -> str:
     return split_key(publisher)[1]
 
 
-def arrived_message(arrival: Arrival) -> ArrivedMessage:
+def arrived_message(arrival: Arrival, sent_us: int) -> ArrivedMessage:
     header, frame = arrival.header, arrival.frame
     return ArrivedMessage(
         arrival.id,
         header.publisher,
         header.number,
         header.position,
-        header.redelivered,
+        header.deliveries,
         frame.attributes,
         frame.payload,
+        sent_us,
     )
 
 

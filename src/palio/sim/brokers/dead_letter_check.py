@@ -2,6 +2,7 @@
 
 - **unpublished**: a dead letter tells of a message that was published, and has its attributes and body.
 - **twice**: a queue gives up a message once.
+- **miscounted**: it was delivered as often as its subscription allows, or somebody has rejected it.
 - **lost**, once all is quiet: what an application rejected has become a dead letter. A queue may have
   lost it before that, if it drops messages or ends; a message may have expired; and somebody must have
   subscribed to dead letters before it was rejected.
@@ -12,10 +13,11 @@ from __future__ import annotations
 import json
 from typing import TypeAlias
 
+from palio.protocol.wire.codes import DeadReason
 from palio.protocol.wire.message_headers import body_of
 from palio.sim.brokers.core_view import ArrivedMessage, queue_name
 from palio.sim.brokers.expected import PublishedMessage
-from palio.sim.brokers.plans import SubscriptionSpec
+from palio.sim.brokers.plans import DEAD_LETTERS, SubscriptionSpec
 from palio.sim.kernel.verdicts import Violation
 
 Key: TypeAlias = tuple[str, int]
@@ -37,14 +39,23 @@ class DeadLetterChecker:
         """Those that the queue cannot have lost before they were dead letters."""
         self._forgotten: set[str] = set()
         """Queues that were forgotten: a successor may get a message again."""
+        self._deliveries_max: dict[str, int] = {}
+        """By queue."""
         self.collected_from_us: int | None = None
         """Since when somebody has a subscription for dead letters."""
+
+    def asked(self, spec: SubscriptionSpec) -> None:
+        """Somebody asks for a subscription."""
+        if spec.durable:
+            queue = queue_name(spec.durable_name, spec.group)
+            self._deliveries_max[queue] = spec.deliveries_max
 
     def rejected(self, spec: SubscriptionSpec, message: ArrivedMessage, now_us: int) -> None:
         """An application will never process a message."""
         key = message.publisher, message.number
         self._rejected[queue_name(spec.durable_name, spec.group), key] = now_us
-        if spec.full not in self._losing and not self._publications[key].spec.expires_us:
+        is_kept = not {spec.full, DEAD_LETTERS.full} & {*self._losing}
+        if is_kept and not self._publications[key].spec.expires_us:
             self._sure.add((queue_name(spec.durable_name, spec.group), key))
 
     def over(self, spec: SubscriptionSpec) -> None:
@@ -66,6 +77,12 @@ class DeadLetterChecker:
         before = self._dead_letters.setdefault((queue, key), name)
         if before != name and queue not in self._forgotten:
             raise Violation("twice", f"{published} is a dead letter of {queue!r} twice")
+        if told["dead_reason"] == DeadReason.REJECTED:
+            is_right = (queue, key) in self._rejected
+        else:
+            is_right = told["deliveries"] == self._deliveries_max.get(queue, 0)
+        if not is_right and queue not in self._forgotten:
+            raise Violation("miscounted", f"{published} should be no dead letter: {told}")
 
     def may_have(self, spec: SubscriptionSpec, publication: PublishedMessage) -> bool:
         """Whether a message is a dead letter of a subscription, or may be one that nobody collected."""

@@ -6,13 +6,16 @@
   own subscriptions that it asks for later on the same connection.
 - **twice**: nothing comes twice for one subscription of a session, out of the queue or live. A
   member of a group, or a subscription that was left and taken up again, may get what another had,
-  and then it is told so; unless it was sent the message first, slept, and finds it when it wakes.
+  and then it is told so; unless it was sent the message first, slept, and finds it when it wakes. What
+  a client has given back or rejected may come again, and everybody is told so.
 - **order**: messages of one publisher come out of a queue in order, if one client has it to itself;
   except those that are delayed.
 - **early**: nobody gets a delayed message before its time.
+- **expired**, **too soon**, **miscounted**: see `return_check.py`.
 - **lost**, once all is healed and quiet: a durable subscription that blocks has got every durable
   message that was acknowledged, matches, does not expire, and was published when the subscription was known to be
-  there (or after its start time, if that was asked for); not so a group that a member has ever
+  there (or after its start time, if that was asked for), and has not given it back, unless it became a
+  dead letter; not so a group that a member has ever
   forgotten, since nobody knows when the others were told. And of the probes, which are published
   after that, every live subscription too has got each that matches, exactly once; a group as a whole.
 """
@@ -24,6 +27,7 @@ from palio.sim.brokers.core_view import ArrivedMessage, client_of, publisher_of
 from palio.sim.brokers.dead_letter_check import DeadLetterChecker
 from palio.sim.brokers.expected import DeliveredMessage, ExpectedDeliveries, PublishedMessage
 from palio.sim.brokers.plans import DEAD_LETTERS, MessageSpec, SubscriptionSpec
+from palio.sim.brokers.return_check import check_expiry, check_returned
 from palio.sim.kernel.verdicts import Violation
 
 
@@ -79,6 +83,8 @@ class EndToEndChecker:
         elif expected.subscribed_us is None:  # the broker may never have heard of it
             expected.asked_us = since_us
         expected.members[client] = id
+        expected.confirmed_us.pop(client, None)
+        self.dead_letters.asked(spec)
         expected.asked_after[client] = self._last.get(publisher_of(client), 0)
 
     def subscribed(
@@ -89,6 +95,7 @@ class EndToEndChecker:
             return
         self._late.pop((client, spec.name), None)
         expected = self._of_subscription(client, event.id, spec, home)
+        expected.confirmed_us[client] = now_us
         if expected.subscribed_us is None:
             expected.subscribed_us = now_us
             if spec == DEAD_LETTERS:
@@ -129,20 +136,22 @@ class EndToEndChecker:
 
     def arrived(
         self, client: str, spec: SubscriptionSpec, home: str, arrival: ArrivedMessage, now_us: int
-    ) -> None:
+    ) -> DeliveredMessage:
         late = self._late.get((client, spec.name))
         expected = late or self._of_subscription(client, arrival.id, spec, home)
         if expected.members[client] != arrival.id:
             raise Violation("uninterested", f"{client} got something for {expected}, which it left")
         published = self._published(expected, arrival)
-        received = DeliveredMessage(
-            client, arrival.id, published, arrival.is_queued, arrival.is_redelivered, now_us
-        )
+        received = DeliveredMessage(client, arrival, published, now_us)
+        before = expected.received.setdefault((published.publisher, published.number), [])
         self._check_interest(expected, received)
-        self._check_once(expected, received)
+        self._check_once(expected, received, before)
         self._check_order(expected, received)
+        check_expiry(expected, received)
+        check_returned(expected, received, before, self._connected_us.get(client, 0))
         self.deliveries += 1
-        expected.received.setdefault((published.publisher, published.number), []).append(received)
+        before.append(received)
+        return received
 
     # ---- all the time
 
@@ -162,15 +171,16 @@ class EndToEndChecker:
         publication = received.published
         if not expected.predicate.matches(publication.message):
             raise Violation("uninterested", f"{expected} got {publication}")
-        if received.is_queued and not (publication.spec.durable and expected.spec.durable):
+        arrival = received.arrival
+        if arrival.is_queued and not (publication.spec.durable and expected.spec.durable):
             raise Violation("uninterested", f"{expected} got {publication} out of a queue")
         if received.time_us < publication.time_us + publication.spec.delay_us:
             raise Violation("early", f"{expected} got {publication} before its time")
-        if expected.spec.durable and publication.spec.durable and not received.is_queued:
+        if expected.spec.durable and publication.spec.durable and not arrival.is_queued:
             raise Violation("uninterested", f"{expected} got {publication} beside its queue")
         stored_us, is_alone = publication.acknowledged_us, not expected.spec.group
         if (
-            received.is_queued
+            arrival.is_queued
             and is_alone
             and not publication.spec.delay_us
             and stored_us is not None
@@ -191,20 +201,27 @@ class EndToEndChecker:
             and publication.time_us >= self._connected_us.get(client, 0)
         )
 
-    def _check_once(self, expected: ExpectedDeliveries, received: DeliveredMessage) -> None:
-        publication, connected_us = received.published, self._connected_us.get(received.client, 0)
-        for before in expected.received.get((publication.publisher, publication.number), ()):
-            is_same = (before.client, before.id) == (received.client, received.id)
-            is_late = before.is_redelivered and connected_us < before.time_us
-            if is_same or not expected.spec.durable or not (received.is_redelivered or is_late):
+    def _check_once(
+        self,
+        expected: ExpectedDeliveries,
+        received: DeliveredMessage,
+        all_before: list[DeliveredMessage],
+    ) -> None:
+        connected_us, again = self._connected_us.get(received.client, 0), received.arrival
+        for one in all_before:
+            is_same = (one.client, one.arrival.id) == (received.client, again.id)
+            is_late = one.arrival.is_redelivered and connected_us < one.time_us
+            may_come = one.is_returned if is_same else expected.spec.durable
+            if not may_come or not (again.is_redelivered or (is_late and not is_same)):
                 raise Violation(
                     "twice",
-                    f"{expected}: {received.client} got {publication}, which {before.client} had",
+                    f"{expected}: {received.client} got {received.published}, which {one.client} had",
                 )
 
     def _check_order(self, expected: ExpectedDeliveries, received: DeliveredMessage) -> None:
         publication = received.published
-        if not received.is_queued or expected.spec.group or received.is_redelivered:
+        arrival = received.arrival
+        if not arrival.is_queued or expected.spec.group or arrival.is_redelivered:
             return
         if publication.spec.delay_us:
             return
@@ -231,7 +248,10 @@ class EndToEndChecker:
                     expected, publication
                 ):
                     self.due += 1
-                    if key not in expected.received and not self.dead_letters.may_have(
+                    is_processed = any(
+                        not one.is_returned for one in expected.received.get(key, ())
+                    )
+                    if not is_processed and not self.dead_letters.may_have(
                         expected.spec, publication
                     ):
                         raise Violation("lost", f"{expected} never got {publication}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from palio.model.language import parse
 from palio.model.message import Message
+from palio.sim.brokers.core_view import ArrivedMessage
 from palio.sim.brokers.plans import MessageSpec, SubscriptionSpec
 
 
@@ -47,23 +48,25 @@ class PublishedMessage:
 class DeliveredMessage:
     """A message that one client received for a subscription."""
 
-    __slots__ = ("client", "id", "is_queued", "is_redelivered", "published", "time_us")
+    __slots__ = ("arrival", "client", "due_us", "published", "time_us")
 
     def __init__(
         self,
         client: str,
-        id: int,
+        arrival: ArrivedMessage,
         published: PublishedMessage,
-        is_queued: bool,
-        is_redelivered: bool,
         time_us: int,
     ) -> None:
         self.client = client
-        self.id = id
+        self.arrival = arrival
         self.published = published
-        self.is_queued = is_queued
-        self.is_redelivered = is_redelivered
         self.time_us = time_us
+        self.due_us: int | None = None
+        """The client has given it back, to come again from this time on."""
+
+    @property
+    def is_returned(self) -> bool:
+        return self.due_us is not None
 
 
 class ExpectedDeliveries:
@@ -86,6 +89,8 @@ class ExpectedDeliveries:
         """When a client ended it, or was told that it has ended."""
         self.members: dict[str, int] = {}
         """Clients, with the id in their session."""
+        self.confirmed_us: dict[str, int] = {}
+        """Clients, with the time when they were last told that they have it."""
         self.asked_after: dict[str, int] = {}
         """Clients, with the number of the last message that they had published."""
         self.received: dict[tuple[str, int], list[DeliveredMessage]] = {}

@@ -167,7 +167,7 @@ class BrokerProcess(EventLoopProcess):
         self.turn()
 
     def turn(self) -> None:
-        core = self.core
+        core, made_us = self.core, self._take_undone_us()
         assert core is not None
         for number, is_congested in self._connections.congestion_changes(self):
             core.congest(number, is_congested, self._clock.now_us)
@@ -175,7 +175,7 @@ class BrokerProcess(EventLoopProcess):
         for number, frames in effects.writes.items():
             stream = self._connections.get(number)
             if stream is not None:
-                stream.write(self, b"".join(frames))
+                stream.write(self, b"".join(frames), made_us)
         for number, close in effects.closes:
             if close.code not in EXPECTED_CODES:
                 raise Violation("refused", f"{self.place} closes a connection: {close.reason}")

@@ -94,6 +94,8 @@ class EventLoopProcess(SimulatedProcess, ABC):
         self._random = random
         self._timer_us: int | None = None
         self._has_turn = False
+        self._undone_us: int | None = None
+        """Since when there is something that the next turn deals with."""
 
     @abstractmethod
     def turn(self) -> None:
@@ -105,6 +107,8 @@ class EventLoopProcess(SimulatedProcess, ABC):
 
     def plan_turn(self) -> None:
         """Plan one turn for everything that happens before it."""
+        if self._undone_us is None:
+            self._undone_us = self._clock.now_us
         if not self._has_turn:
             self._has_turn = True
             self.after(self._random.choice(TURN_US), self._begin_turn)
@@ -112,6 +116,12 @@ class EventLoopProcess(SimulatedProcess, ABC):
     def _begin_turn(self) -> None:
         self._has_turn = False
         self.turn()
+
+    def _take_undone_us(self) -> int:
+        """A turn begins: when the first thing happened that it deals with. It was long ago if the process
+        was frozen since."""
+        found, self._undone_us = self._undone_us, None
+        return self._clock.now_us if found is None else found
 
     def set_timer(self, at_us: int | None) -> None:
         """Wake at this time; an earlier plan is void."""
@@ -130,3 +140,4 @@ class EventLoopProcess(SimulatedProcess, ABC):
         super()._end_life()
         self._timer_us = None
         self._has_turn = False
+        self._undone_us = None

@@ -52,7 +52,10 @@ class ByteStream:
         self._network = network
         self._is_broken = False
         self._is_open = [True, True]
-        self._under_way: tuple[deque[tuple[int, bytes]], ...] = (deque(), deque())  # to each end
+        self._under_way: tuple[deque[tuple[int, bytes, int]], ...] = (deque(), deque())
+        """To each end: when it arrives, the piece, and when its sender made it."""
+        self.made_us = 0
+        """When the sender of the piece that is being received made it."""
 
     @property
     def places(self) -> frozenset[str]:
@@ -63,10 +66,11 @@ class ByteStream:
         """Whether both ends have closed it."""
         return not any(self._is_open)
 
-    def write(self, end: StreamEnd, data: bytes) -> None:
+    def write(self, end: StreamEnd, data: bytes, made_us: int = 0) -> None:
+        """Send data, which may have been made before this moment."""
         if self._is_open[self._side(end)] and data:
             for piece in self._network.pieces(data):
-                self._send(1 - self._side(end), piece, DELAY_US)
+                self._send(1 - self._side(end), piece, DELAY_US, made_us)
 
     def close(self, end: StreamEnd) -> None:
         """Close one end."""
@@ -77,7 +81,7 @@ class ByteStream:
 
     def unread_bytes(self, end: StreamEnd) -> int:
         """Bytes that this end has written and that the other has not read."""
-        return sum(len(piece) for _, piece in self._under_way[1 - self._side(end)])
+        return sum(len(piece) for _, piece, _ in self._under_way[1 - self._side(end)])
 
     def cut(self, is_silent: bool) -> None:
         if self._is_broken:
@@ -94,7 +98,7 @@ class ByteStream:
         while waiting and waiting[0][0] <= self._network.clock.now_us and self._is_open[side]:
             if not end.is_awake or self._network.is_partitioned(self.places):
                 return
-            piece = waiting.popleft()[1]
+            _, piece, self.made_us = waiting.popleft()
             self._network.on_piece(self.number, side, piece)
             if piece:
                 end.received(self, piece)
@@ -102,14 +106,14 @@ class ByteStream:
                 self._drop(side)
                 end.disconnected(self)
 
-    def _send(self, side: int, piece: bytes, span_us: tuple[int, int]) -> None:
+    def _send(self, side: int, piece: bytes, span_us: tuple[int, int], made_us: int = 0) -> None:
         if self._is_broken or not self._is_open[side]:
             return
         clock, waiting = self._network.clock, self._under_way[side]
         at_us = clock.now_us + self._network.random.randint(*span_us)
         if waiting:
             at_us = max(at_us, waiting[-1][0])
-        waiting.append((at_us, piece))
+        waiting.append((at_us, piece, made_us))
         clock.after(at_us - clock.now_us, self.deliver, side)
 
     def _drop(self, side: int) -> None:
