@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from msgspec.structs import replace
 
@@ -239,3 +241,48 @@ def test_durable_subscriptions_get_the_messages_as_ever() -> None:
         ann.publish({"v": v})
     exchange.run()
     assert [one["v"] for one in bob.got(id)] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_subscriptions_get_what_was_published_while_the_network_was_in_two() -> None:
+    exchange = network([("a", "b"), ("b", "c")])
+    ann, bob = exchange.client("a", "ann"), exchange.client("c", "bob")
+    retain(ann, "s", s="x", v=1)
+    exchange.run()
+    id, plain = last(bob), bob.session.subscriptions.subscribe("v >= 0 AND abs(v) < 100")
+    some = last(bob, "v > 1 AND abs(v) < 3")
+    exchange.run()
+    exchange.part("a", "b")
+    retain(ann, "s", s="x", v=2)
+    exchange.run()
+    exchange.join("a", "b")
+    exchange.advance(20 * SECOND)
+    assert bob.got(id) == [{"s": "x", "v": 1}, {"s": "x", "v": 2}]
+    assert (bob.got(plain), bob.got(some)) == ([], [{"s": "x", "v": 2}])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_subscribers_at_any_broker_and_moment_end_with_the_last_values(seed: int) -> None:
+    random = Random(seed)
+    exchange = network([("a", "b"), ("b", "c"), ("c", "a")], defers=seed % 2 == 1)
+    ids, newest = [], {}
+    clients = {name: exchange.client(name, name) for name in "abc"}
+    for v in range(40):
+        name, key = random.choice("abc"), random.randrange(3)
+        exchange.now_us += 1000
+        retain(clients[name], "s", s=key, v=v)
+        newest[key] = v
+        if random.random() < 0.5:
+            client = clients[random.choice("abc")]
+            ids.append((client, last(client, credit=random.choice([1, 1000]))))
+        for _ in range(random.choice([0, 1, 2, 5])):
+            exchange.round()
+        if random.random() < 0.1:
+            exchange.part(*random.choice([("a", "b"), ("b", "c"), ("c", "a")]))
+    for pair in (("a", "b"), ("b", "c"), ("c", "a")):
+        exchange.part(*pair)
+        exchange.join(*pair)
+    exchange.advance(20 * SECOND)
+    for client, id in ids:
+        got = {one["s"]: one["v"] for one in client.got(id)}
+        assert got == newest
+    assert held(exchange)[0] == held(exchange)[1] == held(exchange)[2]

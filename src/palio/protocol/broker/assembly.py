@@ -118,8 +118,7 @@ class Parts:
 
     def committed(self, ticket: int) -> None:
         """Last values of this commit may be given to subscribers."""
-        if self.data_path.retaining.values.committed(ticket):
-            self.subscriptions.last_values.committed()
+        self.subscriptions.last_values.committed(self.data_path.retaining.values.committed(ticket))
 
     def wake(self, now_us: int) -> None:
         """Do what is due."""
@@ -253,7 +252,7 @@ def assemble(
         database, flooding, policy, unicast, interests, messages, work, settings.routing, exchange
     )
     # clients and neighbours
-    feeds = LastValueFeeds(last_values, local, work, now)
+    feeds = LastValueFeeds(name, last_values, table, local, work, now)
     subscriptions = ClientSubscriptions(
         interests, local, messages, home, output, settings.subscriptions, budget, feeds
     )

@@ -221,9 +221,10 @@ class LastValues:
         if self._stored:
             self._sealed[ticket], self._stored = self._stored, []
 
-    def committed(self, ticket: int) -> bool:
-        """Whether there are values that subscribers may get from now on."""
+    def committed(self, ticket: int) -> list[LastValue]:
+        """The values that subscribers may get from now on."""
         tickets = [one for one in self._sealed if one <= ticket]
+        new: list[LastValue] = []
         for value in [value for one in tickets for value in self._sealed.pop(one)]:
             before = self._committed.get(value.key)
             if before is not None and before.order >= value.order:
@@ -232,7 +233,8 @@ class LastValues:
                 self._committed.pop(value.key, None)
             else:
                 self._committed[value.key] = value
-        return bool(tickets)
+                new.append(value)
+        return new
 
     # ---- for subscribers and other brokers
 
