@@ -175,6 +175,15 @@ class LastValues:
         self._last_us = max(now_us, self._last_us + 1, 0 if before is None else before.time_us + 1)
         return self._last_us
 
+    def has_room(self, key: bytes, size: int) -> bool:
+        """Whether a value of about so many bytes fits."""
+        before = self._newest.get(key)
+        is_new = before is None or before.is_gone
+        held = len(self._newest) - len(self._gone)
+        freed = 0 if before is None else before.size
+        fits = self.bytes - freed + size + OVERHEAD_BYTES <= self._bounds.bytes
+        return fits and held + is_new <= self._bounds.values
+
     def room(self) -> ValueRoom:
         """For values that are about to be offered together."""
         held = len(self._newest) - len(self._gone)
