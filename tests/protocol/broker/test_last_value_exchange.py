@@ -50,6 +50,8 @@ def test_a_new_subscriber_anywhere() -> None:
     retain(ann, "s", forget=True, s="y", v=3)
     exchange.run()
     assert [here(exchange, name) for name in "abc"] == [[{"s": "x", "v": 2}]] * 3
+    places = exchange.brokers["a"].parts.view.database.places()
+    assert [place.durable for place in places] == [0, 0, 0], "no client has a durable subscription"
     assert held(exchange)[0] == held(exchange)[1] == held(exchange)[2]
 
 

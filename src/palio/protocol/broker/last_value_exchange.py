@@ -30,9 +30,8 @@ from palio.protocol.policies.link_state import LinkStateDatabase
 from palio.protocol.policies.unicast import Unicast
 from palio.protocol.wire.batch import MessageBatch
 from palio.protocol.wire.control import Durable
+from palio.protocol.wire.last_values import LAST_VALUES
 
-LAST_VALUES: Final = "/last-values"
-"""No identity is empty, so no client has such a subscription."""
 BACKLOG_MAX: Final = 20_000
 _NOTHING = "FALSE"
 _VERSION = f"{PREFIX}version"

@@ -33,6 +33,9 @@ from palio.protocol.wire.message_headers import (
     packed,
 )
 
+LAST_VALUES: Final = "/last-values"
+"""The durable subscription by which a broker announces that it holds last values. No identity is empty, so no
+client has one of that name."""
 NAMES_MAX: Final = 16
 KEY_BYTES: Final = 16
 MARK_BYTES: Final = 16

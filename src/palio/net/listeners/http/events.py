@@ -18,7 +18,7 @@ import asyncio
 
 from palio.errors import SubscriptionEnded
 from palio.net.client.subscription import Note, Subscription
-from palio.net.listeners.http.api import CREDIT, CREDIT_MAX, Api, count, credential
+from palio.net.listeners.http.api import CREDIT, CREDIT_MAX, Api, count, credential, flag
 from palio.net.listeners.http.clients import StreamClient
 from palio.net.listeners.http.exchange import Exchange
 from palio.net.listeners.http.json_form import as_line, form_of
@@ -37,7 +37,9 @@ _HEADERS = (
 
 async def events(exchange: Exchange, api: Api) -> None:
     request = exchange.request
-    asked = request.parameters("where", "durable", "group", "since", "credit", "full", "after")
+    asked = request.parameters(
+        "where", "durable", "group", "since", "credit", "full", "after", "last"
+    )
     credit = count(asked, "credit", CREDIT, CREDIT_MAX)
     durable, group = asked.get("durable"), asked.get("group")
     if durable is not None and group:
@@ -46,7 +48,7 @@ async def events(exchange: Exchange, api: Api) -> None:
     async with api.clients.stream(who, request.peer) as stream:
         subscription = await subscribe(
             stream.client, asked.get("where"), durable=durable, since=asked.get("since"),
-            group=group, full=asked.get("full"), credit=credit,
+            group=group, full=asked.get("full"), credit=credit, last=flag(asked, "last", False),
         )  # fmt: skip
         last = request.headers.get("last-event-id") or asked.get("after", "")
         resumed = ResumedSubscription(subscription, last)

@@ -2,9 +2,12 @@
 
     {"attributes": {"dest": "MXP", "price": 450}, "headers": {"content_type": "text/plain"}, "body": "a text"}
 
-"body_base64" is for other bytes than those of a text. A header that is bytes is {"$base64": "..."}.
+"body_base64" is for other bytes than those of a text. A header that is bytes is {"$base64": "..."}. With
+"retain": ["dest"] it is the last value of the key that these attributes have; with "forget": true there is none
+any more.
 
-Delivered ones also say "publisher", "number", "time", and of a durable subscription "id" and "again".
+Delivered ones also say "publisher", "number", "time", of a durable subscription "id" and "again", and "retained"
+if they were there before the subscription.
 Attributes are the JSON of the model (docs/reference/values.md). A name that is given twice is refused, at the
 top and in the attributes: readers would differ in which one counts.
 """
@@ -22,6 +25,7 @@ from palio.net.client.attributes import from_bytes, to_bytes
 from palio.net.client.subscription import Note
 from palio.net.listeners.http.problems import Problem
 from palio.protocol.wire.frames import Limits
+from palio.protocol.wire.last_values import retaining
 from palio.protocol.wire.message_headers import HeaderValue
 
 _ABSENT = msgspec.Raw()
@@ -36,6 +40,8 @@ class MessageForm(msgspec.Struct, forbid_unknown_fields=True):
     headers: msgspec.Raw = _ABSENT
     body: msgspec.Raw = _ABSENT
     body_base64: msgspec.Raw = _ABSENT
+    retain: list[str] = []
+    forget: bool = False
 
 
 _decode = msgspec.json.Decoder(MessageForm).decode
@@ -78,8 +84,17 @@ def read_form(form: MessageForm, limits: Limits) -> Posted:
     return Posted(
         read_attributes(bytes(form.attributes), limits),
         _body(bytes(form.body), bytes(form.body_base64), limits),
-        read_headers(bytes(form.headers), limits),
+        _headers(form, limits),
     )
+
+
+def _headers(form: MessageForm, limits: Limits) -> dict[str, HeaderValue]:
+    found = read_headers(bytes(form.headers), limits)
+    if form.retain:
+        found |= retaining(form.retain, forget=form.forget)
+    elif form.forget:
+        raise InvalidValue('"forget" needs a key: name its attributes in "retain"')
+    return found
 
 
 def read_headers(text: bytes, limits: Limits) -> dict[str, HeaderValue]:
@@ -162,6 +177,8 @@ def form_of(note: Note, id: str = "") -> dict[str, object]:
     found |= {"publisher": note.publisher, "number": note.number, "time": note.time}
     if id:
         found |= {"id": id, "again": note.again}
+    if note.retained:
+        found["retained"] = True
     return found
 
 

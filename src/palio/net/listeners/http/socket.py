@@ -60,6 +60,7 @@ class _Subscribe(msgspec.Struct, tag_field="op", tag="subscribe", forbid_unknown
     group: str | None = None
     full: str | None = None
     credit: int = CREDIT
+    last: bool = False
 
 
 class _Ack(msgspec.Struct, tag_field="op", tag="ack", forbid_unknown_fields=True):
@@ -211,7 +212,7 @@ class _Conversation:
                 raise InvalidValue(f"credit is a number from 1 to {CREDIT_MAX:,}")
             subscription = await subscribe(
                 self._stream.client, said.where, durable=said.durable, since=said.since,
-                group=said.group, full=said.full, credit=said.credit,
+                group=said.group, full=said.full, credit=said.credit, last=said.last,
             )  # fmt: skip
         except PalioError as error:
             await self._say_error(said.id, error)

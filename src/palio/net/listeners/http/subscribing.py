@@ -63,6 +63,7 @@ async def subscribe(
     group: str | None = None,
     full: str | None = None,
     credit: int,
+    last: bool = False,
 ) -> Subscription:
     """A subscription that the broker has accepted."""
     if where is None:
@@ -71,7 +72,7 @@ async def subscribe(
         )
     subscription = client.subscribe(
         where, durable=durable, since=since_of(since), group=group or None, full=full or None,
-        credit=credit,
+        credit=credit, last=last,
     )  # fmt: skip
     await subscription.ready()
     return subscription
