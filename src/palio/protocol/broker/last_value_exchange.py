@@ -60,7 +60,8 @@ class LastValueExchange:
         self._unicast, self._now_us = unicast, now_us
         self._versions: dict[str, int] = {}
         """Of the other brokers that hold last values."""
-        self._transfers: dict[str, _Transfer] = {}
+        self.transfers: dict[str, _Transfer] = {}
+        """By broker: those that lack values."""
         retaining.begin = self.begin
 
     def restore(self) -> None:
@@ -91,14 +92,14 @@ class LastValueExchange:
         broker, version = fact.broker, fact.durable.version
         self._versions[broker] = version
         if self._disk.get(_GIVEN + broker) != str(version).encode():
-            self._transfers[broker] = _Transfer(version)
+            self.transfers[broker] = _Transfer(version)
         self._follow()
         self._go_on()
 
     def forget(self, fact: DurableFact) -> None:
         """A durable subscription of another broker is gone."""
         if fact.name == LAST_VALUES and self._versions.pop(fact.broker, None) is not None:
-            self._transfers.pop(fact.broker, None)
+            self.transfers.pop(fact.broker, None)
             self._disk.delete(_GIVEN + fact.broker)
             self._follow()
 
@@ -108,21 +109,21 @@ class LastValueExchange:
             [
                 DurableSubscription(broker, LAST_VALUES)
                 for broker in sorted(self._versions)
-                if broker not in self._transfers or self._transfers[broker].left is not None
+                if broker not in self.transfers or self.transfers[broker].left is not None
             ]
         )
 
     def wake(self) -> None:
         """Give values to those that have room again, and nothing to those for which too much waits."""
         for broker, version in self._versions.items():
-            if broker not in self._transfers and self._store.backlog(broker) > BACKLOG_MAX:
-                self._transfers[broker] = _Transfer(version)
+            if broker not in self.transfers and self._store.backlog(broker) > BACKLOG_MAX:
+                self.transfers[broker] = _Transfer(version)
                 self._disk.delete(_GIVEN + broker)
                 self._follow()
         self._go_on()
 
     def _go_on(self) -> None:
-        for broker, transfer in self._transfers.items():
+        for broker, transfer in self.transfers.items():
             if not transfer.is_running and self._has_room(broker):
                 transfer.is_running = True
                 self._work.add(self._transfer(broker, transfer))
@@ -133,14 +134,14 @@ class LastValueExchange:
     def _transfer(self, broker: str, transfer: _Transfer) -> Slices:
         """Give values to a broker as far as there is room; `wake` goes on."""
         try:
-            if transfer.left is None and self._transfers.get(broker) is transfer:
+            if transfer.left is None and self.transfers.get(broker) is transfer:
                 transfer.left = deque(self._retaining.values.values())
                 self._follow()
             at_once = 0
-            while self._transfers.get(broker) is transfer and self._has_room(broker):
+            while self.transfers.get(broker) is transfer and self._has_room(broker):
                 assert transfer.left is not None
                 if not transfer.left:
-                    del self._transfers[broker]
+                    del self.transfers[broker]
                     self._disk.put(_GIVEN + broker, str(transfer.version).encode())
                     return
                 value = transfer.left[0]
