@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from palio.protocol.broker import last_value_exchange
-from palio.protocol.durability.bounds import LastValueBounds
+from palio.protocol.durability.bounds import Bounds, LastValueBounds
 from palio.protocol.wire.message_headers import NOT_BEFORE_US
 from tests.protocol.broker.last_value_client import expiring, given, last, retain
 from tests.protocol.durability.memory_store import MemoryStore
@@ -288,3 +288,16 @@ def test_subscribers_at_any_broker_and_moment_end_with_the_last_values(seed: int
         got = {one["s"]: one["v"] for one in client.got(id)}
         assert got == newest
     assert held(exchange)[0] == held(exchange)[1] == held(exchange)[2]
+
+
+def test_values_that_are_stored_while_a_stream_is_full_are_not_forgotten() -> None:
+    """Seed 155 of the simulator: the replay of the new subscription could not end, so fan-out left it out."""
+    exchange = network([("a", "b")], bounds=Bounds(backlog=3))
+    ann, bob = exchange.client("a", "ann"), exchange.client("b", "bob")
+    bob.session.subscriptions.subscribe("v >= 0", durable="q")
+    exchange.run()
+    for v in range(8):
+        retain(ann, "s", s=v, v=v)
+    exchange.run()
+    exchange.advance(20 * SECOND)
+    assert [one["v"] for one in here(exchange, "b")] == list(range(8))

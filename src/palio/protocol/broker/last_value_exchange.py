@@ -124,7 +124,9 @@ class LastValueExchange:
 
     def _go_on(self) -> None:
         for broker, transfer in self.transfers.items():
-            if not transfer.is_running and self._has_room(broker):
+            to = DurableSubscription(broker, LAST_VALUES)
+            is_ready = self._store.is_followed(to) and self._has_room(broker)
+            if is_ready and not transfer.is_running:
                 transfer.is_running = True
                 self._work.add(self._transfer(broker, transfer))
 
@@ -134,6 +136,7 @@ class LastValueExchange:
     def _transfer(self, broker: str, transfer: _Transfer) -> Slices:
         """Give values to a broker as far as there is room; `wake` goes on."""
         try:
+            # values that are stored from now on go to the stream: it follows (`_go_on`)
             if transfer.left is None and self.transfers.get(broker) is transfer:
                 transfer.left = deque(self._retaining.values.values())
                 self._follow()

@@ -198,10 +198,14 @@ class Republishing:
         stream = self._subscriptions.streams.get(broker)
         return 0 if stream is None else len(stream.sequence)
 
+    def is_followed(self, interface: DurableSubscription) -> bool:
+        """Whether new messages go to a subscription: its replay is done."""
+        tracked = self._subscriptions.get(interface)
+        return tracked is not None and tracked.cursor is None
+
     def hand_over(self, message: MessageBatch, interface: DurableSubscription, now_us: int) -> bool:
         """Store a message that is not new for one subscription of another broker. False: not now."""
-        tracked = self._subscriptions.get(interface)
-        if tracked is None or tracked.cursor is not None:
+        if not self.is_followed(interface):
             return False
         return self._publishing.store_own(message, (interface,), now_us, is_new=False)
 

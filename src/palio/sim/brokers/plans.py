@@ -14,12 +14,10 @@
     0.000 bob subscribe mail durable group=g credit=3 full=end past_us=1000000 where s = 'a'
     0.000 cy subscribe post durable called=mail group=h where s = 'b'
     5.000 ann publish durable body=6869 {"x": 7}
-    5.000 ann publish durable retain=x,s {"x": 7, "s": "a"}     the last value of a key; `forget`: of none
-    5.500 bob subscribe values last where x > 5
+    5.000 ann publish durable retain=x,s {"x": 7, "s": "a"}   `forget`, too; `subscribe v last where ...`
     6.000 bob leave mail               a durable subscription waits for its client
     7.000 bob forget mail              it ends for good
-    8.000 ann disconnect
-    9.000 ann connect
+    8.000 ann disconnect               and later: connect
     10.000 crash a in-commit           or silently, or neither
 
 Also all verbs of `palio.sim.kernel.plans`. `subscribe` names the subscription: the client's other
@@ -92,8 +90,7 @@ class SubscriptionSpec(msgspec.Struct, frozen=True):
     deliveries_max: int = 0
     called: str = ""
     """Durable: its name at the broker; empty: `name`."""
-    last: bool = False
-    """Live: it begins with last values."""
+    last: bool = False  # live: it begins with last values
 
     @property
     def durable_name(self) -> str:
@@ -102,8 +99,7 @@ class SubscriptionSpec(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         flags = ["durable"] * self.durable + ["last"] * self.last
-        if self.past_us is not None:
-            flags.append(f"past_us={self.past_us}")
+        flags += [f"past_us={self.past_us}"] * (self.past_us is not None)
         flags += [f"called={self.called}"] * bool(self.called)
         flags += [f"group={self.group}"] * bool(self.group)
         flags += [f"credit={self.credit}"] * (self.credit != 1000)
@@ -129,7 +125,7 @@ class MessageSpec(msgspec.Struct, frozen=True):
     delay_us: int = 0
     """Durable: it is published so long after it is stored."""
     retain: str = ""
-    """Durable: the names of the key whose last value it is, with commas."""
+    """Durable: it is the last value of the key of these names, which commas separate."""
     forget: bool = False
 
     def stamped(self, now_us: int) -> MessageSpec:
@@ -141,7 +137,7 @@ class MessageSpec(msgspec.Struct, frozen=True):
             named[NOT_BEFORE_US] = now_us + self.delay_us
         if self.retain:
             named |= retaining(self.retain.split(","), forget=self.forget)
-        if not self.expires_us and not self.delay_us and not self.retain:
+        if named == headers_of(self.headers):
             return self
         return msgspec.structs.replace(self, headers=packed(named, SIZE_MAX))
 
