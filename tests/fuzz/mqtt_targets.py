@@ -10,6 +10,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any, ClassVar
 
+from palio.protocol.durability.bounds import LastValueBounds
 from palio.protocol.mqtt.packets.codes import PacketError
 from palio.protocol.mqtt.packets.encoding import encode
 from palio.protocol.mqtt.packets.fields import Cursor
@@ -121,9 +122,9 @@ def _compare_properties(packet: Packet) -> None:
     assert read_properties(Cursor(bytes(body)), kind) == properties
 
 
+FEW_VALUES = LastValueBounds(values=3, bytes=4000)
 SMALL = MqttSettings(
-    receive_maximum=3, topic_alias_maximum=2, session_expiry_s_max=60, sessions_max=3, retained_max=3,
-    retained_bytes_max=4000, levels_max=8, subscriptions_max=5, credit=4, waiting_bytes_max=2000,
+    receive_maximum=3, topic_alias_maximum=2, session_expiry_s_max=60, sessions_max=3, levels_max=8, subscriptions_max=5, credit=4, waiting_bytes_max=2000,
     packet_bytes_max=8000,
 )  # fmt: skip
 
@@ -145,7 +146,7 @@ class MqttClients(Target):
         random = Random(f"{self.name} {seed}")
         grammar = MqttPackets(random)
         exchange = MqttExchange(SMALL)
-        exchange.add("a")
+        exchange.add("a", last_values=FEW_VALUES)
         connected: list[MqttClient] = []
         said: list[bytes] = []
         self._unbound.clear()
@@ -215,11 +216,13 @@ class MqttClients(Target):
     def _check_idle(self, exchange: MqttExchange) -> None:
         """After the longest time that a session may wait nothing of it is left."""
         if "a" in exchange.sessions:
-            assert len(exchange.retained["a"]) <= SMALL.retained_max
+            values = exchange.brokers["a"].listener_acts.last_values
+            assert len(values) <= FEW_VALUES.values
+            assert values.bytes <= FEW_VALUES.bytes
             held = len(exchange.mqtt_clients)
             assert len(exchange.sessions["a"]) <= held, "sessions are over"
             if not held:
-                left = [k for k, _ in exchange.stores["a"].scan("mqtt/") if k[5] != "r"]
+                left = [k for k, _ in exchange.stores["a"].scan("mqtt/")]
                 assert not left, left
                 assert not exchange.brokers["a"].snapshot().queues.count
 

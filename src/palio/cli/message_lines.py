@@ -36,6 +36,8 @@ def fields_of(note: ReceivedMessage) -> dict[str, object]:
     }
     if note.position:
         fields |= {"position": note.position, "again": note.again, "deliveries": note.deliveries}
+    if note.retained:
+        fields["retained"] = True
     if note.headers:
         fields["headers"] = {name: _shown(value) for name, value in note.headers.items()}
     if note.body:

@@ -52,6 +52,13 @@ def publish(
     delay: Annotated[
         str | None, typer.Option(help="It is stored now, and published after this time.")
     ] = None,
+    retain: Annotated[
+        list[str] | None,
+        typer.Option(help="It is the last value of the key in this attribute. Repeatable."),
+    ] = None,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="With --retain: the key has no last value any more.")
+    ] = False,
     best_effort: Annotated[
         bool, typer.Option(help="Faster, and may be lost: not stored, not acknowledged.")
     ] = False,
@@ -66,7 +73,10 @@ def publish(
     A message is stored at the broker when this returns, unless it is --best-effort.
     """
     if as_json is None and not attributes:
-        given = {"--body": body, "--header": header, "--expires-in": expires_in, "--delay": delay}
+        given = {
+            "--body": body, "--header": header, "--expires-in": expires_in, "--delay": delay,
+            "--retain": retain, "--forget": forget,
+        }  # fmt: skip
         if any(given.values()):
             option = next(option for option, value in given.items() if value)
             raise PalioError(f"{option} belongs to one message: give its attributes, or --json")
@@ -84,6 +94,8 @@ def publish(
         options["expires_in"] = seconds_of("--expires-in", expires_in)
     if delay is not None:
         options["delay"] = seconds_of("--delay", delay)
+    if retain or forget:
+        options |= {"retain": retain, "forget": forget}
     run(_publish_one(client, message, content, options), INTERRUPTED)
 
 

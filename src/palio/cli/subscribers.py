@@ -53,6 +53,10 @@ def subscribe(
         int | None,
         typer.Option(min=1, help="Durable: after so many deliveries it is a dead letter."),
     ] = None,
+    last: Annotated[
+        bool,
+        typer.Option("--last", help="First the last value of each key (palio publish --retain)."),
+    ] = False,
     forget: Annotated[
         bool,
         typer.Option("--forget", help="End the durable subscription for good; needs no predicate."),
@@ -75,8 +79,8 @@ def subscribe(
         return
     if (predicate is None) == (pattern is None):
         raise PalioError("palio subscribe takes a predicate, or --pattern")
-    if pattern is not None and (durable or since or group or full or deliveries_max):
-        raise PalioError("a pattern is watched while you are there: no --durable, --since, --group")
+    if pattern is not None and (durable or since or group or full or deliveries_max or last):
+        raise PalioError("a pattern is watched while you are there: no --durable, --group, --last")
     if full is not None and full not in _FULL:
         raise PalioError(f"--full is one of {', '.join(_FULL)}, not {full!r}")
     begin = None if since is None else _instant(since)
@@ -86,20 +90,18 @@ def subscribe(
     wanted = predicate if predicate is None or read is None else read(predicate)
     watched = None if pattern is None or zone is None else parse_pattern(pattern, zone=zone)
 
+    options = {
+        "durable": durable, "since": begin, "group": group, "full": full,
+        "deliveries_max": deliveries_max, "last": last,
+    }  # fmt: skip
+
     async def receive() -> None:
         async with connection.client() as client:
             subscription: Subscription | PatternSubscription
             if wanted is None:
                 subscription = client.watch(watched or pattern or "")
             else:
-                subscription = client.subscribe(
-                    wanted,
-                    durable=durable,
-                    since=begin,
-                    group=group,
-                    full=full,
-                    deliveries_max=deliveries_max,
-                )
+                subscription = client.subscribe(wanted, **options)  # type: ignore[arg-type]
             async with subscription:
                 say(f"palio: subscribed at {client.broker}")
                 await _print_all(subscription, count, as_json)

@@ -16,7 +16,7 @@ from palio.errors import PalioError
 from palio.protocol.broker import carrying, explain, flooding, local, neighbour_messages, quench
 from palio.protocol.broker.broker import Broker
 from palio.protocol.broker.settings import SubscriptionBounds
-from palio.protocol.durability import intake
+from palio.protocol.durability import recipients
 from palio.protocol.policies import drp
 from palio.protocol.wire import parts, refusals
 from palio.protocol.wire.control import (
@@ -48,7 +48,7 @@ def small() -> Iterator[None]:
             (quench, "WANTED_BYTES_MAX"),
             (drp, "RECEIVERS_BYTES_MAX"),
             (carrying, "TARGETS_BYTES_MAX"),
-            (intake, "LABELS_BYTES_MAX"),
+            (recipients, "LABELS_BYTES_MAX"),
             (local, "IDS_MAX"),
             (refusals, "TEXT_MAX"),
         ):

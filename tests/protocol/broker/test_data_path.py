@@ -12,8 +12,8 @@ from palio.errors import InvalidFile
 from palio.model.language import parse
 from palio.protocol.broker.access import EVERYTHING, Access, Identity
 from palio.protocol.broker.broker import Broker
-from palio.protocol.broker.data_path import UncommittedMessages
 from palio.protocol.broker.failure import BrokerFailed
+from palio.protocol.broker.uncommitted import UncommittedMessages
 from palio.protocol.wire.batch import Entry, MessageBatch
 from palio.protocol.wire.control import (
     VERSION,

@@ -176,9 +176,8 @@ class MqttExchange(Exchange):
                 self.mqtt_settings.sessions_max, records, self.now_us, self._client_id
             )
             self.retained[broker] = RetainedMessages(
-                self.mqtt_settings.retained_max, self.mqtt_settings.retained_bytes_max,
-                self.stores[broker],
-            )  # fmt: skip
+                self.brokers[broker].listener_acts.last_values, Limits()
+            )
         client = MqttClient(self, broker, version)
         self.mqtt_clients[client.link] = client
         self.brokers[broker].open(client.link, self.now_us)

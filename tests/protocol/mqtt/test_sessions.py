@@ -6,6 +6,7 @@ import pytest
 
 from palio.model.language import parse
 from palio.protocol.broker.access import EVERYTHING, Access, Identity
+from palio.protocol.durability.bounds import LastValueBounds
 from palio.protocol.mqtt.packets.codes import ReasonCode
 from palio.protocol.mqtt.packets.properties import PacketType
 from palio.protocol.mqtt.packets.values import (
@@ -16,7 +17,6 @@ from palio.protocol.mqtt.packets.values import (
     UnsubscribePacket,
     Will,
 )
-from palio.protocol.mqtt.settings import MqttSettings
 from tests.protocol.mqtt.mqtt_exchange import one_broker
 
 _SECOND = 1_000_000
@@ -195,7 +195,7 @@ def test_a_session_expires_although_its_client_does_not_return_after_a_restart()
 
 
 def test_retained_messages_survive_a_restart_and_expire() -> None:
-    exchange = one_broker(MqttSettings(retained_max=3))
+    exchange = one_broker(last_values=LastValueBounds(3))
     client = exchange.mqtt(keep_alive_s=0)
     for topic in "abcd":
         client.publish(
@@ -210,7 +210,7 @@ def test_retained_messages_survive_a_restart_and_expire() -> None:
     exchange.advance(4 * _SECOND)
     reader.subscribe("+")
     assert sorted(reader.payloads) == [b"a", b"a", b"b"]
-    assert len(exchange.retained["a"]) == 1
+    assert len(exchange.brokers["a"].listener_acts.last_values) == 1
 
 
 def test_what_may_not_be_published_is_not_retained() -> None:

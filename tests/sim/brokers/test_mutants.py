@@ -11,9 +11,12 @@ from palio.protocol.broker.carrying import Carrier
 from palio.protocol.broker.data_path import DataPath, DedupWindow
 from palio.protocol.broker.durable_names import DurableName, DurableNames
 from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.last_value_exchange import LastValueExchange
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.neighbours import NeighbourLinks
+from palio.protocol.client.last_value_filter import LastValueFilter
 from palio.protocol.durability.commits import Commits
+from palio.protocol.durability.last_values import LastValue, LastValues
 from palio.protocol.durability.lifecycle import SubscriptionLifecycle
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.publishers import PublisherTable
@@ -21,6 +24,7 @@ from palio.protocol.durability.streams import IncomingStream, OutgoingStream
 from palio.protocol.interfaces import LiveSubscription
 from palio.protocol.policies.drp import DRPPolicy
 from palio.protocol.wire.encode import EncodedFrames
+from palio.protocol.wire.last_values import ValueOrder
 from palio.sim.brokers.drawing import FAULTS, BrokerSettings
 from palio.sim.brokers.plans import parse_broker_plan
 from palio.sim.brokers.runs import judge
@@ -180,6 +184,31 @@ def test_a_replay_that_is_left_out_is_caught(monkeypatch: Patch) -> None:
 
     monkeypatch.setattr(SubscriptionLifecycle, "add", late)
     caught("lost")
+
+
+def test_last_values_that_stay_whatever_comes_are_caught(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(LastValue, "order", property(lambda self: ValueOrder(0, "", 0)))
+    caught("last")
+
+
+def test_subscribers_that_miss_what_is_being_committed_are_caught(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(LastValues, "awaited", lambda self, key: None)
+    lines = ["clients ann@a bob@a", "", "0.000 settle"]
+    for x in range(40):
+        at_ms = 6000 + 100 * x
+        lines.append(f'{at_ms}.000 ann publish durable retain=x {{"x": {x}}}')
+        lines.append(f"{at_ms + x % 4}.{x * 10:03} bob subscribe s{x} last where x = {x}")
+    caught_in("\n".join(lines), "last", monkeypatch)
+
+
+def test_clients_that_take_older_values_are_caught(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(LastValueFilter, "is_new", lambda self, header, payload: True)
+    caught("older", "twice")
+
+
+def test_new_brokers_that_are_given_nothing_are_caught(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(LastValueExchange, "_give", lambda self, broker, value: True)
+    caught("last")
 
 
 def test_live_messages_to_everybody_are_caught(monkeypatch: Patch) -> None:

@@ -93,6 +93,8 @@ class BlockingClient(BlockingOperatorRequests):
         expires_in: Duration | None = None,
         delay: Duration | None = None,
         not_before: datetime | None = None,
+        retain: str | Iterable[str] | None = None,
+        forget: bool = False,
     ) -> int | None:
         """Publish a message. Returns its number; None: nobody wants it (see `quench`)."""
         return self._loop.call(
@@ -104,6 +106,8 @@ class BlockingClient(BlockingOperatorRequests):
                 expires_in=expires_in,
                 delay=delay,
                 not_before=not_before,
+                retain=retain,
+                forget=forget,
             )
         )
 
@@ -146,6 +150,7 @@ class BlockingClient(BlockingOperatorRequests):
         full: str | None = None,
         deliveries_max: int | None = None,
         zone: str | None = None,
+        last: bool = False,
         timeout: float | None = None,
     ) -> BlockingSubscription:
         """Notes of the messages that a predicate selects; the broker has accepted it on return.
@@ -163,6 +168,7 @@ class BlockingClient(BlockingOperatorRequests):
                 full=full,
                 deliveries_max=deliveries_max,
                 zone=zone,
+                last=last,
             ).__aenter__()
 
         source = self._loop.call(begin())

@@ -49,6 +49,7 @@ from palio.net.storage.store import (
     StoreOutage,
     StoreUnreachable,
 )
+from palio.protocol.durability.last_values import LastValues
 from palio.protocol.durability.storage import DamagedStore, Store
 from palio.protocol.mqtt.shared import QueueName
 
@@ -101,8 +102,9 @@ class Server:
                 self.host.call("settle", lambda: core.listener_acts.after_commit(call))
 
             self._mqtt = _mqtt_listener(
-                config, config.mqtt, tls, clock, opened.store, forget, after_commit
-            )
+                config, config.mqtt, tls, clock, opened.store, core.listener_acts.last_values, forget,
+                after_commit,
+            )  # fmt: skip
             self._listeners.append(self._mqtt)
         if config.http is not None:
             self._http = _http_listener()(config.http, config, tls.listening, opened.store)
@@ -210,7 +212,7 @@ class Server:
 
 def _mqtt_listener(
     config: Config, mqtt: MqttConfig, tls: TlsContexts, clock: BrokerClock, store: Store,
-    forget: Callable[[QueueName], None], after_commit: Callable[[Callable[[], None]], None],
+    last_values: LastValues, forget: Callable[[QueueName], None], after_commit: Callable[[Callable[[], None]], None],
 ) -> MqttListener:  # fmt: skip
     return MqttListener(
         mqtt.listen,
@@ -220,6 +222,7 @@ def _mqtt_listener(
         config.limits.congested_bytes,
         clock.now_us,
         store,
+        last_values,
         forget,
         after_commit,
         tls.listening if mqtt.tls else None,

@@ -27,6 +27,7 @@ from palio.model.language import parse
 from palio.model.predicate import Constraint, Predicate
 from palio.net.client.connection import Connection
 from palio.net.client.home_brokers import HomeBrokers, name_and_home
+from palio.net.client.last_values import with_retain
 from palio.net.client.notes import microseconds
 from palio.net.client.operator_requests import OperatorRequests
 from palio.net.client.publishing import Attributes, ClientPublishing, Outgoing
@@ -158,12 +159,16 @@ class Client(Requester, OperatorRequests):
         expires_in: Duration | None = None,
         delay: Duration | None = None,
         not_before: datetime | None = None,
+        retain: str | Iterable[str] | None = None,
+        forget: bool = False,
     ) -> Coroutine[Any, Any, int | None]:
         """Publish a message. Returns its number; None: nobody wants it (see `quench`).
 
         Headers are carried and not matched: bool, int, float, str, bytes, or lists of pairs of texts.
         After `expires_in` (seconds, or a timedelta) the message is not delivered any more. With `delay`
         (likewise), or `not_before`, it is stored now and published then, to whoever subscribes then.
+        `retain` names attributes whose values are a key: the message is the last value of that key, which
+        `subscribe(last=True)` gives to new subscribers; with `forget` the key has none any more.
 
         A durable message is stored when this returns. If this is cancelled, or raises
         Unreachable, the message may be stored or not. A message that is not durable is on its
@@ -174,6 +179,8 @@ class Client(Requester, OperatorRequests):
         if delay is not None or not_before is not None:
             check_delayed(durable)
             headers = with_delay(headers, delay, not_before)
+        if retain or forget:
+            headers = with_retain(headers, retain, forget, durable)
         # Hot: handing on the coroutine is cheaper than awaiting it in one more coroutine.
         return self._publishing.publish(attributes, body, durable, headers)
 
@@ -208,6 +215,7 @@ class Client(Requester, OperatorRequests):
         full: str | None = None,
         deliveries_max: int | None = None,
         zone: str | None = None,
+        last: bool = False,
     ) -> Subscription:
         """Notes of the messages that a predicate selects, from now on.
 
@@ -224,6 +232,8 @@ class Client(Requester, OperatorRequests):
                  as a dead letter (default: the broker's `[queues] deliveries`)
         zone     the time zone of the text: of its TIMESTAMP literals, and of what `hour(at)` shows
                  (default: UTC)
+        last     live, without a group: first the last value of each key that it selects (`note.retained`);
+                 of messages of one key none comes after a newer one
 
         `async with` waits until the broker has accepted it; iterating does not.
         """
@@ -239,6 +249,8 @@ class Client(Requester, OperatorRequests):
             )
         if since is not None and durable is None:
             raise InvalidValue("`since` needs a durable subscription: give it a name, durable=...")
+        if last and (durable is not None or group is not None):
+            raise InvalidValue("`last` needs a live subscription without a group")
         if deliveries_max is not None:
             check_deliveries(deliveries_max, durable)
         text = str(predicate if zone is None else parse(predicate, zone=zone))
@@ -255,6 +267,7 @@ class Client(Requester, OperatorRequests):
             credit=credit,
             full=full or "",
             deliveries_max=deliveries_max or 0,
+            last=last,
         )
         if home and self._home_brokers is not None:
             subscription.follow = self._home_brokers.feeds

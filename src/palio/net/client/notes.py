@@ -12,7 +12,8 @@ from palio.model.message import Message
 from palio.net.client.attributes import from_bytes
 from palio.protocol.wire.control import PatternItem
 from palio.protocol.wire.headers import DeliverHeader
-from palio.protocol.wire.message_headers import Headers, body_of, headers_of
+from palio.protocol.wire.last_values import unstamped
+from palio.protocol.wire.message_headers import RETAIN, RETAINED, Headers, body_of, headers_of
 from palio.protocol.wire.publishers import split_key
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -55,7 +56,13 @@ class ReceivedMessage:
     @property
     def headers(self) -> Headers:
         """What it carries beside its attributes; empty if there is nothing."""
-        return headers_of(self._payload)
+        headers = headers_of(self._payload)
+        return unstamped(headers) if RETAIN in headers else headers
+
+    @property
+    def retained(self) -> bool:
+        """It was there before the subscription: the last value of its key."""
+        return bool(headers_of(self._payload).get(RETAINED, False))
 
     @property
     def attributes(self) -> Message:

@@ -22,7 +22,7 @@ from palio.net.client.writer import Writer
 from palio.protocol.client.outbox import Outbox
 from palio.protocol.client.publisher import SessionPublisher
 from palio.protocol.client.quenching import QuenchFilter
-from palio.protocol.wire.message_headers import NO_HEADERS, Headers, packed
+from palio.protocol.wire.message_headers import EMPTY, NO_HEADERS, RETAIN, Headers, packed
 
 CHUNK = 256
 TURN_BYTES = 1 << 20
@@ -73,7 +73,8 @@ class ClientPublishing:
         if type(body) is not bytes:
             body = as_body(body)
         block = self._packed(headers) if headers else NO_HEADERS
-        if self._quenching.wanted is not None and not self._is_wanted(attributes):
+        is_quenching = self._quenching.wanted is not None and RETAIN not in (headers or ())
+        if is_quenching and not self._is_wanted(attributes):
             return None
         if not self._has_room(durable):
             await self._wait_for_room(durable)
@@ -114,7 +115,7 @@ class ClientPublishing:
         try:
             while at < len(chunk) and size < TURN_BYTES and (outbox.has_room or not durable):
                 message = chunk[at]
-                block = NO_HEADERS
+                block, headers = NO_HEADERS, EMPTY
                 if not isinstance(message, tuple):
                     attributes, body = message, b""
                 elif len(message) == 2:
@@ -125,7 +126,7 @@ class ClientPublishing:
                 text = to_bytes(attributes)
                 if type(body) is not bytes:
                     body = as_body(body)
-                if not is_quenching or self._is_wanted(attributes):
+                if not is_quenching or RETAIN in headers or self._is_wanted(attributes):
                     last = publish(text, body, now_us, durable, block)
                     first = first or last
                     size += len(text) + len(body) + len(block)

@@ -14,7 +14,7 @@ from palio.protocol.broker.settings import (
     SubscriptionBounds,
     WaitingBounds,
 )
-from palio.protocol.durability.bounds import DelayBounds
+from palio.protocol.durability.bounds import DelayBounds, LastValueBounds
 from palio.protocol.policies.broker_record import FILTERS_MAX
 from palio.protocol.wire.frames import Limits
 from palio.protocol.wire.message_headers import SIZE_MAX
@@ -35,6 +35,7 @@ class ConfiguredLimits(NamedTuple):
     waiting_max: int
     waiting: WaitingBounds
     delays: DelayBounds
+    last_values: LastValueBounds
 
 
 def read_limits(top: Section) -> ConfiguredLimits:
@@ -73,6 +74,11 @@ def read_limits(top: Section) -> ConfiguredLimits:
         section.count("delayed", usual_delays.messages),
         section.size("delayed_bytes", usual_delays.bytes),
     )
+    usual_last_values = LastValueBounds()
+    last_values = LastValueBounds(
+        section.count("last_values", usual_last_values.values, 0),
+        section.size("last_values_bytes", usual_last_values.bytes),
+    )
     section.finish()
     if frames.header < usual.header:
         section.wrong(
@@ -99,7 +105,9 @@ def read_limits(top: Section) -> ConfiguredLimits:
         )
     if host.unsent_bytes < host.stuck_bytes:
         section.wrong("unsent", "it is for all connections, so it must not be smaller than stuck")
-    return ConfiguredLimits(frames, host, connections, subscriptions, waiting_max, waiting, delays)
+    return ConfiguredLimits(
+        frames, host, connections, subscriptions, waiting_max, waiting, delays, last_values
+    )
 
 
 def _connection_bounds(section: Section, frames: Limits) -> ConnectionBounds:

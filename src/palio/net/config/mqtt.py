@@ -47,8 +47,6 @@ def read_mqtt(top: Section, limits: Limits, has_tls: bool) -> MqttConfig | None:
         )
         // _SECOND,
         sessions_max=section.count("sessions", usual.sessions_max),
-        retained_max=section.count("retained", usual.retained_max),
-        retained_bytes_max=section.size("retained_bytes", usual.retained_bytes_max),
         levels_max=section.count("levels", usual.levels_max),
         condition_bytes_max=section.size("condition", usual.condition_bytes_max),
         subscriptions_max=section.count("subscriptions", usual.subscriptions_max),

@@ -87,6 +87,7 @@ def read(path: Path) -> Config:
             deliveries_max=deliveries_max,
             orphans_us=orphans_us,
             bounds=msgspec.structs.replace(bounds, delays=limits.delays),
+            last_values=limits.last_values,
             schemas=schemas,
         )
     except PalioError as error:  # of several sections together

@@ -17,6 +17,7 @@ from palio.net.listeners.shared_turns import SharedTurns
 from palio.net.listeners.tls import SecuredConnection, TlsHandshake
 from palio.net.monitoring.measures import Measure
 from palio.net.monitoring.mqtt_metrics import mqtt_measures
+from palio.protocol.durability.last_values import LastValues
 from palio.protocol.durability.storage import Store
 from palio.protocol.mqtt.connection import MqttConnection
 from palio.protocol.mqtt.retained import RetainedMessages
@@ -47,6 +48,7 @@ class MqttListener:
         congested_bytes: int,
         now_us: Callable[[], int],
         store: Store,
+        last_values: LastValues,
         forget: Callable[[QueueName], None],
         after_commit: Callable[[Callable[[], None]], None],
         tls: ssl.SSLContext | None,
@@ -58,7 +60,7 @@ class MqttListener:
         self.endpoint = endpoint
         self._forget, self._after_commit = forget, after_commit
         self.sessions = Sessions(settings.sessions_max, SessionRecords(store), now_us(), _client_id)
-        self.retained = RetainedMessages(settings.retained_max, settings.retained_bytes_max, store)
+        self.retained = RetainedMessages(last_values, limits)
         self._setting, self._settings, self._limits = setting, settings, limits
         self._congested_bytes, self._now_us = congested_bytes, now_us
         self._tls, self._tls_handshake_s = tls, tls_handshake_s

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from palio.errors import MissingSoftware
 from palio.net.monitoring.counts import Durations, HostCounts
@@ -89,6 +89,13 @@ _REPUBLISHED: Final[_Names] = {
     "dead_dropped": ("dead_letters_dropped", "Dead letters that were not processed either"),
     "delayed": ("delayed_published", "Delayed messages that were published at their time"),
 }
+_LAST_VALUES: Final[_Names] = {
+    "values": ("last_values", "Keys of which new subscribers get the last value"),
+    "bytes": ("last_values_bytes", "Bytes of last values"),
+    "refused": ("last_values_refused", "Last values for which there was no room here"),
+    "given": ("last_values_given", "Last values given to new subscribers"),
+}
+_LAST_COUNTERS: Final = frozenset({"refused", "given"})
 _GAUGES: Final[_Names] = {
     "clients": ("clients", "Clients that are connected"),
     "strangers": ("strangers", "Connections whose handshake is not complete"),
@@ -287,6 +294,10 @@ def core_measures(snapshot: Snapshot) -> Iterator[Measure]:
     waiting = "Messages that wait for the time at which they are published"
     yield Measure("delayed_messages", "gauge", waiting, {}, snapshot.queues.delayed)
     yield Measure("queues", "gauge", text, {}, snapshot.queues.count)
+    for field, (name, text) in _LAST_VALUES.items():
+        value = getattr(snapshot.queues.last_values, field)
+        kind: Literal["counter", "gauge"] = "counter" if field in _LAST_COUNTERS else "gauge"
+        yield Measure(name, kind, text, {}, value)
     for field, (name, text, unit) in _QUEUES.items():
         for subscription, gauges in snapshot.queues.largest.items():
             value = getattr(gauges, field) / unit

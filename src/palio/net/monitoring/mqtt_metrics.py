@@ -26,8 +26,6 @@ def mqtt_measures(sessions: Sessions, retained: RetainedMessages) -> Iterator[Me
         yield Measure(name, "counter", text, {}, getattr(sessions.counts, field))
     for name, text, value in (
         ("mqtt_sessions", "Sessions of MQTT clients, connected or away", len(sessions)),
-        ("mqtt_retained", "Retained messages", len(retained)),
-        ("mqtt_retained_bytes", "Bytes of retained messages in memory", retained.bytes),
     ):
         yield Measure(name, "gauge", text, {}, float(value))
     text = "Messages that were not retained, because there was no room"

@@ -18,7 +18,7 @@ rest is parsed when patterns take it, and what Python cannot parse then is refus
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -220,8 +220,12 @@ class Admission:
     def valid(self, batch: MessageBatch, matches: Matches) -> tuple[MessageBatch, Matches]:
         """The messages of clients that are valid by each schema that is asked about them."""
         refused = self._schemas.refused(batch, matches)
-        if not refused:
-            return batch, matches
+        return self.without(batch, matches, refused) if refused else (batch, matches)
+
+    def without(
+        self, batch: MessageBatch, matches: Matches, refused: Mapping[int, PalioError]
+    ) -> tuple[MessageBatch, Matches]:
+        """Reject these messages of clients."""
         for row, error in refused.items():
             self._reject(batch, row, error, RejectionCode.SCHEMA)
         rows = [row for row in range(batch.count) if row not in refused]

@@ -18,6 +18,8 @@ from palio.protocol.broker.explain import Explaining
 from palio.protocol.broker.flooding import Flooding
 from palio.protocol.broker.held import HeldMessages
 from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.last_value_exchange import LastValueExchange
+from palio.protocol.broker.last_value_feeds import LastValueFeeds
 from palio.protocol.broker.links import Links
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.neighbour_messages import NeighbourMessages
@@ -31,6 +33,7 @@ from palio.protocol.broker.queue_acts import QueueActs
 from palio.protocol.broker.queue_lists import QueueLists
 from palio.protocol.broker.queue_options import QueueOptions
 from palio.protocol.broker.remote_durable import RemoteSubscriptions
+from palio.protocol.broker.retaining import Retaining
 from palio.protocol.broker.router_port import RouterPort
 from palio.protocol.broker.scheduler import WorkList
 from palio.protocol.broker.schemas import SchemaChecks
@@ -38,6 +41,7 @@ from palio.protocol.broker.settings import Settings
 from palio.protocol.broker.snapshot import (
     QUEUES_MAX,
     DurableCounters,
+    LastValuesSnapshot,
     LiveCounters,
     MemoryGauges,
     QueueGauges,
@@ -51,6 +55,7 @@ from palio.protocol.broker.stored_facts import StoredFacts
 from palio.protocol.broker.subscriptions import ClientSubscriptions
 from palio.protocol.broker.text_budget import TextBudget
 from palio.protocol.broker.waiting import Overflow, WaitingMessages
+from palio.protocol.durability.last_values import LastValues
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.outgoing import Outgoing
 from palio.protocol.durability.storage import DamagedStore, Store
@@ -111,6 +116,16 @@ class Parts:
         for act in ready.acts:
             self.operations.acted(act)
 
+    def committed(self, ticket: int) -> None:
+        """Last values of this commit may be given to subscribers."""
+        self.subscriptions.last_values.committed(self.data_path.retaining.values.committed(ticket))
+
+    def wake(self, now_us: int) -> None:
+        """Do what is due."""
+        self.operations.wake(now_us)
+        self.data_path.retaining.wake(now_us)
+        self.view.last_values.wake()
+
     def end_turn(self) -> None:
         if self.local.sent:
             self.local.end_turn()
@@ -120,13 +135,14 @@ class Parts:
     def deadlines_us(self) -> list[int]:
         """When the parts have something to do."""
         times = (self.interests.due_us, self.view.database.deadline_us,
-                 self.messages.deadline_us, self.operations.deadline_us)  # fmt: skip
+                 self.messages.deadline_us, self.operations.deadline_us,
+                 self.data_path.retaining.deadline_us)  # fmt: skip
         return [at for at in times if at is not None]
 
     def snapshot(self, now_us: int, strangers: int, unfinished_bytes: int) -> Snapshot:
         """Counters and gauges for operators."""
         traffic, delivery = self.data_path.counts, self.local.counts
-        stored = self.messages.statistics()
+        stored, last_values = self.messages.statistics(), self.data_path.retaining.values
         names = DurableCounters.__struct_fields__
         return Snapshot(
             live=LiveCounters(
@@ -167,6 +183,12 @@ class Parts:
                 self._queue_gauges(now_us),
                 RepublishedSnapshot(*msgspec.structs.astuple(self.messages.republishing.counters)),
                 len(self.messages.republishing.delayed),
+                LastValuesSnapshot(
+                    len(last_values),
+                    last_values.bytes,
+                    last_values.refused,
+                    self.subscriptions.last_values.given,
+                ),
             ),
             streams=stored.backlogs,
             overflows={bound.value: self.local.waiting.dropped[bound] for bound in Overflow},
@@ -196,9 +218,12 @@ def assemble(
     database = LinkStateDatabase(name, epoch, now_us)
     database.own.record.address = settings.address
     # messages
+    last_values = LastValues(store, settings.last_values)
     messages = MessageStore(
-        store, name, epoch, now_us, settings.bounds, settings.full, settings.deliveries_max
-    )
+        store, name, epoch, now_us, settings.bounds, settings.full, settings.deliveries_max,
+        last_values,
+    )  # fmt: skip
+    retaining = Retaining(name, last_values, messages, settings.limits)
     waiting = WaitingMessages(settings.waiting_max, settings.waiting)
     local = LocalDelivery(table, output, links, waiting)
     neighbour_links = NeighbourLinks(settings, links, output)
@@ -208,7 +233,7 @@ def assemble(
     data_path = DataPath(
         table, local, messages, policy, neighbour_links, queue, links, output,
         HeldMessages(settings.held_max, settings.waiting), settings.skew_us, settings.limits,
-        schemas,
+        schemas, retaining,
     )  # fmt: skip
     # interests
     interests = Interests(table, port, policy, local, data_path.flush, queue, work)
@@ -219,25 +244,21 @@ def assemble(
     )  # fmt: skip
     dead_letters = DeadLetters(name, messages.republishing, data_path, home.names, settings.limits)
     carrying = Carrier(name, messages, unicast, neighbour_links, links, output, dead_letters)
-    remote = RemoteSubscriptions(messages, interests, database, StoredFacts(store), work, now)
+    republishing, known = messages.republishing, StoredFacts(store)
+    exchange = LastValueExchange(retaining, republishing, database, store, work, unicast, now)
+    remote = RemoteSubscriptions(messages, interests, database, known, exchange, work, now)
     flooding = Flooding(database, neighbour_links, remote, output, work, now)
     view = NetworkView(
-        database, flooding, policy, unicast, interests, messages, work, settings.routing
+        database, flooding, policy, unicast, interests, messages, work, settings.routing, exchange
     )
     # clients and neighbours
+    feeds = LastValueFeeds(name, last_values, table, local, work, now)
     subscriptions = ClientSubscriptions(
-        interests, local, messages, home, output, settings.subscriptions, budget
+        interests, local, messages, home, output, settings.subscriptions, budget, feeds
     )
     explaining = Explaining(
-        (table, policy, unicast),
-        database,
-        subscriptions,
-        home,
-        neighbour_links,
-        links,
-        output,
-        work,
-    )
+        (table, policy, unicast), database, subscriptions, home, neighbour_links, links, output, work,
+    )  # fmt: skip
     quenching = Quenching(router, table, database, output, settings.quench)
     schemas.follow(settings.schemas, interests)
     administration = messages.administration

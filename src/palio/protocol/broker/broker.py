@@ -92,6 +92,7 @@ class Broker:
         self.parts.data_path.now_us = now_us
         self.parts.subscriptions.home.restore(now_us)
         self.parts.operations.follow(settings.access, now_us)
+        self.parts.view.last_values.restore()
         self.parts.neighbours.restore()
         self.parts.view.follow(now_us)
         self._upkeep.settle()
@@ -197,7 +198,7 @@ class Broker:
         if self._guard.is_listening:
             self.parts.view.database.wake(now_us)
         self.parts.messages.wake(now_us)
-        self.parts.operations.wake(now_us)
+        self.parts.wake(now_us)
         self._settle()
 
     def committed(self, ticket: int, now_us: int) -> None:
@@ -206,6 +207,7 @@ class Broker:
         self._commit = None
         self.parts.messages.committed(ticket, now_us)
         self.parts.data_path.committed(ticket)
+        self.parts.committed(ticket)
 
     def finished(self, job: BackgroundJob[Any], now_us: int) -> None:
         """The host has run a job."""

@@ -20,9 +20,9 @@ from palio.protocol.broker.durable import Consumer
 from palio.protocol.broker.effects import Output
 from palio.protocol.broker.links import Links
 from palio.protocol.broker.neighbours import NeighbourLinks
-from palio.protocol.durability.intake import TEXT_BYTES
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.durability.outgoing import Outgoing
+from palio.protocol.durability.recipients import TEXT_BYTES
 from palio.protocol.policies.unicast import Unicast
 from palio.protocol.wire.control import CarryAck, Published
 from palio.protocol.wire.encode import entry_frames

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,9 @@ from palio.protocol.broker.links import Link, Links
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.neighbours import DedupWindow, NeighbourLinks
 from palio.protocol.broker.pattern_queue import PatternQueue
+from palio.protocol.broker.retaining import Retaining
 from palio.protocol.broker.schemas import SchemaChecks
+from palio.protocol.broker.uncommitted import UncommittedMessages
 from palio.protocol.durability.message_store import MessageStore
 from palio.protocol.interfaces import (
     BROKER,
@@ -72,10 +74,6 @@ class _Source(NamedTuple):
     """A copy was delivered here, and none was forwarded yet."""
 
 
-Answered: TypeAlias = list[tuple[MessageBatch, Matches]]
-"""Batches, each with its lookup result."""
-
-
 class DataPath:
     def __init__(
         self,
@@ -91,8 +89,9 @@ class DataPath:
         skew_us: int,
         limits: Limits,
         schemas: SchemaChecks,
+        retaining: Retaining,
     ) -> None:
-        self.counts, self.schemas = TrafficCounts(), schemas
+        self.counts, self.schemas, self.retaining = TrafficCounts(), schemas, retaining
         self._admission = Admission(table, links, output, self.counts, skew_us, limits, schemas)
         self.dedup = DedupWindow()
         self.held = held
@@ -160,6 +159,10 @@ class DataPath:
             batch, matches = self._admission.permitted(batch, matches, identity)
         if came_from is None and matches.present & SCHEMA:
             batch, matches = self._admission.valid(batch, matches)
+        if came_from is None:
+            batch, refused = self.retaining.admit(batch, self.now_us)
+            if refused:
+                batch, matches = self._admission.without(batch, matches, refused)
         if not batch.count:
             return
         if source.durable and came_from is None:
@@ -289,7 +292,7 @@ class DataPath:
         interfaces = self._table.interfaces
         before = self._store.taken_number(publisher)
         durable = matches.of(DURABLE).grouped(interfaces.__getitem__)
-        taken = self._store.publish(batch, durable, self.now_us)
+        taken = self.retaining.publish(batch, durable, self.now_us)
         rows = new_rows(batch, before, taken)
         self.counts.published += len(rows)
         later = self._store.republishing.delayed.rows
@@ -330,6 +333,7 @@ class DataPath:
     def sealed(self, ticket: int) -> None:
         """The commit with this ticket covers what was stored so far."""
         self._uncommitted.seal(ticket)
+        self.retaining.values.sealed(ticket)
 
     def committed(self, ticket: int) -> None:
         """Send committed durable messages to live subscriptions and neighbours."""
@@ -341,50 +345,3 @@ class DataPath:
 
 def _nothing() -> None:
     """All that is known was dealt with."""
-
-
-class UncommittedMessages:
-    """Durable messages that are stored but not committed, each batch with its lookup result.
-
-    Results name interfaces by slots of the interest table. A slot that was retired before the oldest
-    result was made occurs in none of them, so the table may reuse it.
-    """
-
-    def __init__(self, table: InterestTable) -> None:
-        self._table = table
-        self._stored: Answered = []
-        self._since = 0
-        """How many slots had been retired when the first answer in `_stored` was made."""
-        self._sealed: dict[int, tuple[int, Answered]] = {}
-        """By ticket, in the order of tickets."""
-
-    def __len__(self) -> int:
-        """The number of batches."""
-        return len(self._stored) + sum(len(answered) for _, answered in self._sealed.values())
-
-    def add(self, batch: MessageBatch, matches: Matches) -> None:
-        """Add stored messages with their lookup result, made in this turn."""
-        if not self._stored:
-            self._since = self._table.retired
-        self._stored.append((batch, matches))
-
-    def seal(self, ticket: int) -> None:
-        """The commit with this ticket covers what was stored so far."""
-        if self._stored:
-            self._sealed[ticket], self._stored = (self._since, self._stored), []
-
-    def take(self, ticket: int) -> Answered:
-        """The batches that the commit with this ticket covers, or an earlier one."""
-        safe = [one for one in self._sealed if one <= ticket]
-        return [answer for one in safe for answer in self._sealed.pop(one)[1]]
-
-    def reclaim(self) -> None:
-        """Let the table reuse slots that occur in no result; no other results are in use."""
-        retired = self._table.retired
-        if retired == self._table.reclaimed:
-            return
-        if self._stored:
-            retired = self._since
-        for since, _ in self._sealed.values():
-            retired = min(retired, since)
-        self._table.reclaim(retired)

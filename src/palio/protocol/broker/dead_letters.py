@@ -6,7 +6,7 @@ A dead letter is a message that a durable subscription did not process, publishe
                   "deliveries": 3, "dead_publisher": "bob/shop/5f", "dead_number": 17, "original": {"x": 5}}
 
 Objects in messages are flattened, so the attribute `x` is `original.x` now. Body and headers stay, but
-for the instant at which the message expires. Whoever subscribes to `dead_letter = 'work'` gets it, as far
+for the instant at which the message expires, and that it is a last value. Whoever subscribes to `dead_letter = 'work'` gets it, as far
 as grants allow. The store decides what is dead, and stores both changes at once (republishing.py).
 """
 
@@ -23,6 +23,7 @@ from palio.protocol.durability.republishing import DeadEntry, Republishing
 from palio.protocol.wire.batch import Entry, MessageBatch
 from palio.protocol.wire.codes import DeadReason
 from palio.protocol.wire.frames import Limits
+from palio.protocol.wire.last_values import without_retain
 from palio.protocol.wire.message_headers import EXPIRES_US, without
 from palio.protocol.wire.publishers import broker_key
 
@@ -42,13 +43,15 @@ class DeadLetters:
 
     def publish(self, now_us: int) -> None:
         """Publish what is dead, and what was delayed until now; a part of it in each turn."""
-        for message in self._store.take_due(now_us):
-            store = partial(self._store.release, message, now_us=now_us)
+        retaining = self._data_path.retaining
+        for due in self._store.take_due(now_us):
+            message = retaining.restamped(due, now_us)
+            store = partial(retaining.release, message, now_us=now_us)
             if not self._data_path.publish_own(message, store):
                 self._store.drop_due(now_us)
         for dead in self._store.take():
             number = self._store.number(self._publisher, now_us)
-            payload = without(dead.message.payload, EXPIRES_US)
+            payload = without_retain(without(dead.message.payload, EXPIRES_US))
             entry = Entry(self._publisher, number, now_us, self._attributes(dead), payload)
             dead_letter = MessageBatch.of([entry], durable=True)
 

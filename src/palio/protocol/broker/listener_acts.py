@@ -2,6 +2,7 @@
 
 vouch            the listener knows who the client is: from before a restart, so there is no token
 forget_durable   a client is gone for good, with its durable subscriptions
+last_values      what MQTT calls retained messages
 after_commit     something of the listener's is stored, and a promise depends on it
 """
 
@@ -14,6 +15,7 @@ from palio.protocol.broker.assembly import Parts
 from palio.protocol.broker.durable import forget_of
 from palio.protocol.broker.durable_names import DurableName
 from palio.protocol.broker.effects import CommittedAct
+from palio.protocol.durability.last_values import LastValues
 from palio.protocol.wire.codes import CloseCode
 
 
@@ -38,6 +40,10 @@ class ListenerActs:
         self._parts.data_path.flush()
         name = DurableName(identity, durable, group)
         forget_of(self._parts.subscriptions.home, name, now_us)
+
+    @property
+    def last_values(self) -> LastValues:
+        return self._parts.data_path.retaining.values
 
     def after_commit(self, call: Callable[[], None]) -> None:
         """Commit soon, and `call` when what is pending now is safe. It must not call the broker."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from palio.model.predicate import Filter
 from palio.protocol.broker.flooding import Flooding
 from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.last_value_exchange import LastValueExchange
 from palio.protocol.broker.remote_interests import Work
 from palio.protocol.broker.scheduler import Slices, WorkList
 from palio.protocol.durability.message_store import MessageStore
@@ -36,8 +37,9 @@ class NetworkView:
         store: MessageStore,
         work: WorkList,
         scheme: str,
+        last_values: LastValueExchange,
     ) -> None:
-        self.database = database
+        self.database, self.last_values = database, last_values
         database.own.memory_now = self.memory
         self._scheme = scheme
         self.policy = policy

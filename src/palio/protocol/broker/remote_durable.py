@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from palio.model.predicate import Filter, Predicate
 from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.last_value_exchange import LastValueExchange
 from palio.protocol.broker.replay_matching import matching
 from palio.protocol.broker.scheduler import Slices, WorkList, in_slices
 from palio.protocol.broker.stored_facts import StoredFacts
@@ -37,9 +38,11 @@ class RemoteSubscriptions:
         interests: Interests,
         database: LinkStateDatabase,
         known: StoredFacts,
+        last_values: LastValueExchange,
         work: WorkList,
         now_us: Callable[[], int],
     ) -> None:
+        self._last_values = last_values
         self._store = store
         self._interests = interests
         self._database = database
@@ -107,9 +110,11 @@ class RemoteSubscriptions:
         self._interests.remove_durable(DurableSubscription(fact.broker, fact.name))
         self._store.unlearn(fact.broker, fact.name, self._now_us())
         self._known.remove(fact)
+        self._last_values.forget(fact)
 
     def _learn(self, fact: DurableFact, filters: tuple[Filter, ...]) -> None:
         """Store messages for this subscription from now on."""
         predicate = Predicate(filters)
         self._interests.add_durable(DurableSubscription(fact.broker, fact.name), predicate)
         self._store.learn(fact.broker, fact.name, fact.durable, matching(predicate), self._now_us())
+        self._last_values.learn(fact)

@@ -8,7 +8,7 @@ from palio.errors import LimitExceeded, PalioError
 from palio.protocol.broker.access import Access
 from palio.protocol.broker.disclosure import Disclosure
 from palio.protocol.broker.schemas import MessageSchema
-from palio.protocol.durability.bounds import Bounds
+from palio.protocol.durability.bounds import Bounds, LastValueBounds
 from palio.protocol.durability.queues import Full
 from palio.protocol.policies.broker_record import ADDRESS_MAX, WEIGHT_MAX, WEIGHT_MIN
 from palio.protocol.policies.registry import POLICIES
@@ -137,6 +137,8 @@ class Settings(msgspec.Struct, frozen=True):
     it does not say."""
     bounds: Bounds = Bounds()
     """Of durable messages."""
+    last_values: LastValueBounds = LastValueBounds()
+    """Of the last values that this broker holds, for all keys of the network."""
     schemas: dict[str, MessageSchema] = {}
     """By which messages of clients must be valid."""
 

@@ -108,6 +108,16 @@ class RepublishedSnapshot(msgspec.Struct, frozen=True):
     """Delayed messages, at their time."""
 
 
+class LastValuesSnapshot(msgspec.Struct, frozen=True):
+    values: int = 0
+    """Keys of which new subscribers get the last value."""
+    bytes: int = 0
+    refused: int = 0
+    """Values for which there was no room, and that other brokers have."""
+    given: int = 0
+    """Values that new subscribers were given."""
+
+
 class QueuesSnapshot(msgspec.Struct, frozen=True):
     count: int = 0
     """Durable subscriptions whose home is this broker."""
@@ -116,6 +126,7 @@ class QueuesSnapshot(msgspec.Struct, frozen=True):
     republished: RepublishedSnapshot = RepublishedSnapshot()
     delayed: int = 0
     """Messages that wait for their time."""
+    last_values: LastValuesSnapshot = LastValuesSnapshot()
 
 
 class MemoryGauges(msgspec.Struct, frozen=True):

@@ -19,6 +19,7 @@ from palio.protocol.broker.expression_budget import check_alone, checked_express
 from palio.protocol.broker.interests import FILTERS_AT_ONCE
 from palio.protocol.broker.settings import SubscriptionBounds
 from palio.protocol.broker.text_budget import sendable_bytes
+from palio.protocol.wire.codes import Full, parse_full
 from palio.routing.patterns.language import parse as parse_pattern
 from palio.routing.patterns.pattern import Part, Pattern, leaves
 from palio.routing.poset_index import prepare
@@ -28,6 +29,7 @@ SHAPE_MAX = 40_000
 run meanwhile: about a microsecond for each."""
 PATTERN_FILTERS_MAX = 128
 """Of all parts of a pattern: they are added in one step."""
+CREDIT_MAX = 1 << 30
 _SMALL_TEXT = 1024
 """Characters of a predicate that is parsed at once, if it has few filters; others are a job."""
 
@@ -136,3 +138,21 @@ def denied(subscriptions: list[tuple[Identity, ClientSubscription]]) -> list[str
         except PalioError as error:
             reasons[-1] = str(error)
     return reasons
+
+
+def live_full(text: str) -> Full:
+    """What a live subscription does when too much waits for it."""
+    full = parse_full(text) or Full.DROP
+    if full is Full.BLOCK:
+        raise PalioError(
+            "publishers do not wait for a live subscription, so its `full` is drop or end",
+            remedy="give the subscription a durable name if no message may be lost",
+        )
+    return full
+
+
+def positive(count: int) -> int:
+    """Check a count of credit and return it."""
+    if not 0 < count <= CREDIT_MAX:
+        raise PalioError(f"credit is a number from 1 to {CREDIT_MAX}, not {count}")
+    return count

@@ -24,12 +24,19 @@ from palio.protocol.broker.effects import BackgroundJob, CommittedAct, Output
 from palio.protocol.broker.expression_budget import check_alone
 from palio.protocol.broker.groups import LiveGroups
 from palio.protocol.broker.interests import Interests
+from palio.protocol.broker.last_value_feeds import LastValueFeeds
 from palio.protocol.broker.leaving_clients import LeavingClients, SharedName
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.numbered_rows import NumberedRows
 from palio.protocol.broker.scheduler import SLICE_UNITS, Slices, in_slices
 from palio.protocol.broker.settings import SubscriptionBounds
-from palio.protocol.broker.subscription_checks import check_predicate, denied, watchable
+from palio.protocol.broker.subscription_checks import (
+    check_predicate,
+    denied,
+    live_full,
+    positive,
+    watchable,
+)
 from palio.protocol.broker.text_budget import TextBudget
 from palio.protocol.broker.withheld_credit import WithheldCredit
 from palio.protocol.durability.message_store import MessageStore
@@ -41,7 +48,7 @@ from palio.protocol.interfaces import (
     SharedSubscription,
     Watcher,
 )
-from palio.protocol.wire.codes import EndCode, Full, RefusalCode, parse_full
+from palio.protocol.wire.codes import EndCode, Full, RefusalCode
 from palio.protocol.wire.control import (
     Done,
     Subscribed,
@@ -54,7 +61,6 @@ from palio.protocol.wire.parts import cut
 from palio.protocol.wire.queue_control import ForgetDurable
 from palio.protocol.wire.refusals import RequestRefused
 
-CREDIT_MAX = 1 << 30
 _REMOVED_AT_ONCE = 4
 """Subscriptions: a slice of a departure."""
 _CHECKED_AT_ONCE = 64
@@ -71,10 +77,12 @@ class ClientSubscriptions:
         output: Output,
         bounds: SubscriptionBounds,
         budget: TextBudget,
+        last_values: LastValueFeeds,
     ) -> None:
         self._interests, self._local, self._store = interests, local, store
+        self.last_values = last_values
         self.home, self._output = home, output
-        self.withheld = WithheldCredit(local, store)
+        self.withheld = WithheldCredit(local, store, last_values)
         self._bounds, self.budget = bounds, budget
         self._groups = LiveGroups()
         self._clients: dict[int, dict[int, ClientSubscription]] = {}  # by link and id
@@ -144,6 +152,11 @@ class ClientSubscriptions:
             raise RequestRefused(RefusalCode.LIMIT, reason)
         if bool(request.pattern) == bool(request.predicate):
             raise PalioError("a subscription has a predicate or a pattern, and not both")
+        if request.last and (request.pattern or request.durable or request.group):
+            raise PalioError(
+                "last values are for live subscriptions without a group",
+                remedy="subscribe a second time, without a durable name, group or pattern",
+            )
         one = ClientSubscription(link, request.id, identity)
         check_subscription_name("group", request.group)
         one.group = request.group
@@ -169,7 +182,7 @@ class ClientSubscriptions:
         if self._watching.get(one.link, 0) >= self._bounds.watches_max:
             reason = f"a client may watch {self._bounds.watches_max} patterns here"
             raise RequestRefused(RefusalCode.LIMIT, reason)
-        credit, ends = positive(request.credit), _live_full(request.full) is Full.END
+        credit, ends = positive(request.credit), live_full(request.full) is Full.END
         self._bounds.check_text(request.pattern, "the pattern")
         job = BackgroundJob(lambda: watchable(request.pattern, one.identity, self._bounds))
         yield job
@@ -186,7 +199,7 @@ class ClientSubscriptions:
         assert one.predicate is not None
         if request.since is not None:
             raise PalioError("only a durable subscription starts in the past; give it a name")
-        credit, ends = positive(request.credit), _live_full(request.full) is Full.END
+        credit, ends = positive(request.credit), live_full(request.full) is Full.END
         interface: LocalInterface = LiveSubscription(one.link, one.id)
         if request.group:
             yield from self._let_go(SharedSubscription(one.identity.name, request.group))
@@ -202,6 +215,8 @@ class ClientSubscriptions:
         self._interests.subscribe(interface, (one.link, one.id), credit, ends=ends)
         self._add(one)
         self._output.say(one.link, Subscribed(one.id))
+        if request.last:
+            self.last_values.begin(one.link, one.id, one.predicate)
         if units := self._interests.units_spent():
             yield units
 
@@ -261,6 +276,7 @@ class ClientSubscriptions:
 
     def grant_credit(self, link: int, id: int, count: int) -> None:
         self._local.grant_credit(link, id, positive(count))
+        self.last_values.credited(link, id)
 
     # ---- changes
 
@@ -363,6 +379,7 @@ class ClientSubscriptions:
             self._interests.unwatch(Watcher(one.link, one.id))
             self._local.remove(one.link, one.id)
             return
+        self.last_values.end(one.link, one.id)
         self._interests.unsubscribe((one.link, one.id))
         if one.shared is not None:
             self._groups.leave(one.shared)
@@ -377,21 +394,3 @@ def end_overflowed(local: LocalDelivery, subscriptions: ClientSubscriptions) -> 
     while local.overflowed:
         one, reason = local.overflowed.pop()
         subscriptions.end(one.link, one.id, EndCode.FULL, reason)
-
-
-def _live_full(text: str) -> Full:
-    """What a live subscription does when too much waits for it."""
-    full = parse_full(text) or Full.DROP
-    if full is Full.BLOCK:
-        raise PalioError(
-            "publishers do not wait for a live subscription, so its `full` is drop or end",
-            remedy="give the subscription a durable name if no message may be lost",
-        )
-    return full
-
-
-def positive(count: int) -> int:
-    """Check a count of credit and return it."""
-    if not 0 < count <= CREDIT_MAX:
-        raise PalioError(f"credit is a number from 1 to {CREDIT_MAX}, not {count}")
-    return count

@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from palio.protocol.broker.durable import Consumer
+from palio.protocol.broker.last_value_feeds import LastValueFeeds
 from palio.protocol.broker.local import LocalDelivery
 from palio.protocol.broker.subscriber import WITHHELD
 from palio.protocol.durability.message_store import MessageStore
 
 
 class WithheldCredit:
-    def __init__(self, local: LocalDelivery, store: MessageStore) -> None:
-        self._local, self._store = local, store
+    def __init__(
+        self, local: LocalDelivery, store: MessageStore, last_values: LastValueFeeds
+    ) -> None:
+        self._local, self._store, self._last_values = local, store, last_values
         self._reasons: dict[int, int] = {}
         """By link: for how many reasons its credit is withheld, if for any."""
         self._consumers: dict[int, dict[Consumer, None]] = {}
@@ -69,6 +72,7 @@ class WithheldCredit:
                 free.append(link)
         if free:
             self._local.release(free)
+            self._last_values.released(free)
         for link in free:
             for consumer in self._consumers.get(link, ()):
                 self._store.grant_credit(consumer, WITHHELD)

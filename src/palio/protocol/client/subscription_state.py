@@ -14,6 +14,7 @@ from __future__ import annotations
 import msgspec
 
 from palio.protocol.client.dedup_window import PositionWindow
+from palio.protocol.client.last_value_filter import LastValueFilter
 from palio.protocol.wire import control
 from palio.protocol.wire.headers import DeliverHeader
 
@@ -24,6 +25,7 @@ ACKNOWLEDGED_MAX = 8192
 class SubscriptionState:
     __slots__ = (
         "_allowed",
+        "_last_values",
         "_request",
         "_waiting",
         "_window",
@@ -36,6 +38,7 @@ class SubscriptionState:
     def __init__(self, request: control.SubscribeRequest, window_size: int) -> None:
         self._request = request
         self._window = PositionWindow(window_size) if request.durable else None
+        self._last_values = LastValueFilter() if request.last else None
         self._waiting = 0
         self._allowed = request.credit
         self.is_deferred = False
@@ -79,10 +82,13 @@ class SubscriptionState:
         """How much more credit the broker may get."""
         return self._request.credit - self._waiting - self._allowed
 
-    def is_new(self, header: DeliverHeader) -> bool:
+    def is_new(self, header: DeliverHeader, payload: bytes = b"") -> bool:
         """Record a message that arrived. False: the application has had it."""
         if self._window is not None and header.position:
             return self._window.is_new(header.position, header.number)
+        if self._last_values is not None and not self._last_values.is_new(header, payload):
+            self._allowed -= 1  # and nobody consumes it
+            return False
         self.receive_live()
         return True
 

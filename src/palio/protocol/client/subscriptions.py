@@ -47,6 +47,7 @@ class SessionSubscriptions:
         full: str = "",
         deliveries_max: int = 0,
         home: str = "",
+        last: bool = False,
     ) -> int:
         """Ask for messages, or for compounds of a pattern. Returns the id of the subscription."""
         if not 1 <= credit <= CREDIT_MAX:
@@ -55,7 +56,7 @@ class SessionSubscriptions:
             )
         id = next(self._ids)
         request = control.SubscribeRequest(
-            id, predicate, pattern, durable, since, group, credit, full, deliveries_max, home
+            id, predicate, pattern, durable, since, group, credit, full, deliveries_max, home, last
         )
         check_request("the subscription", request)
         window_size = max(self._window_size, WINDOW_PER_CREDIT * credit)
@@ -159,7 +160,7 @@ class SessionSubscriptions:
             state = self._states.get(id)
             if state is None or state.is_leaving:
                 continue
-            if state.is_new(header):
+            if state.is_new(header, frame.payload):
                 events.append(Arrival(id, frame))
             else:
                 self.due.add(id)

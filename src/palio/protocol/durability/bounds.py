@@ -15,6 +15,13 @@ class DelayBounds(msgspec.Struct, frozen=True):
     bytes: int = 1 << 30
 
 
+class LastValueBounds(msgspec.Struct, frozen=True):
+    """Of the last values that a broker holds, for all keys."""
+
+    values: int = 100_000
+    bytes: int = 256 << 20
+
+
 class Bounds(msgspec.Struct, frozen=True):
     # the journal
     retention_us: int = 3600 * _SECOND_US

@@ -16,15 +16,17 @@ the publisher wait; so does a stream whose next message is for a full queue.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from palio.protocol.durability.commits import DirtySet, ReadySet
 from palio.protocol.durability.delayed import DelayedMessages
 from palio.protocol.durability.destination import Bounded, Destination
 from palio.protocol.durability.journal import Journal
+from palio.protocol.durability.last_values import LastValues, value_of
 from palio.protocol.durability.lifecycle import SubscriptionLifecycle
 from palio.protocol.durability.publishers import PublisherRow, PublisherTable
-from palio.protocol.durability.queues import Full, Queue
+from palio.protocol.durability.queues import Queue
+from palio.protocol.durability.recipients import Recipients
 from palio.protocol.durability.sequence import Labels
 from palio.protocol.durability.statistics import StoreCounters
 from palio.protocol.durability.streams import CarriedArrival, IncomingStream, IncomingStreams
@@ -35,29 +37,6 @@ from palio.protocol.wire.headers import CarryHeader, CarryTarget
 from palio.routing.matches import Grouped
 
 _RECIPIENTS_MAX = 10_000
-LABELS_BYTES_MAX = 16 << 10
-"""Of one entry of a stream: they travel in a header. More are several entries of the stream."""
-TEXT_BYTES = 5
-"""Of a text in a header, at most, besides its characters."""
-
-
-class Recipients:
-    """The destinations of messages that match the same subscriptions."""
-
-    __slots__ = ("destinations", "is_split", "limited")
-
-    def __init__(self, destinations: dict[Destination, Labels], queues: Iterable[Queue]) -> None:
-        self.destinations: list[tuple[Destination, Labels]] = []
-        """One for each entry: a stream comes several times if its labels are too many for one."""
-        for destination, labels in destinations.items():
-            self.destinations += [(destination, part) for part in _split(labels)]
-        self.is_split = len(self.destinations) > len(destinations)
-        self.limited = [queue for queue in queues if queue.full is not Full.BLOCK]
-        """Queues that drop messages or end when they are full."""
-
-    def full(self) -> list[Destination]:
-        """The destinations that are full."""
-        return [destination for destination, _ in self.destinations if destination.is_full]
 
 
 class FanOut:
@@ -145,20 +124,6 @@ class FanOut:
             self._lifecycle.check(queue)
 
 
-def _split(labels: Labels) -> Iterator[Labels]:
-    """Labels as one entry holds them, in their order; once if there are none."""
-    part: list[str] = []
-    size = 0
-    for label in labels:
-        more = TEXT_BYTES + len(label.encode())
-        if part and size + more > LABELS_BYTES_MAX:
-            yield tuple(part)
-            part, size = [], 0
-        part.append(label)
-        size += more
-    yield tuple(part)
-
-
 def _merge(share: list[tuple[list[int], Labels]]) -> tuple[list[int], Sequence[Labels]]:
     """The rows of a destination in order, and the labels of each."""
     _, labels = share[0]
@@ -229,14 +194,16 @@ class Publishing:
         return True
 
     def store_own(
-        self, message: MessageBatch, interfaces: tuple[DurableSubscription, ...], now_us: int
-    ) -> bool:
-        """Store one message whatever its number is. False: there is no room."""
+        self, message: MessageBatch, interfaces: tuple[DurableSubscription, ...], now_us: int,
+        *, is_new: bool = True,
+    ) -> bool:  # fmt: skip
+        """Store one message whatever its number is; one that is not new is in no replay. False: there is
+        no room."""
         recipients = self._fanout.recipients(interfaces)
         if self._is_blocked(recipients):
             return False
         stored_us = self._journal.stored_us(now_us)
-        self._fanout.store(message, message.sizes(), [(recipients, [0])], stored_us, True)
+        self._fanout.store(message, message.sizes(), [(recipients, [0])], stored_us, is_new)
         return True
 
     def _store_all(
@@ -326,7 +293,9 @@ class Arrivals:
         dirty: DirtySet,
         ready: ReadySet,
         counters: StoreCounters,
+        last_values: LastValues | None = None,
     ) -> None:
+        self._last_values = last_values
         self._streams = streams
         self._subscriptions = subscriptions
         self._journal = journal
@@ -382,6 +351,10 @@ class Arrivals:
             stream.accept()
             self._dirty.note_arrived(stream)
             self._counters.arrived += 1
+            if self._last_values is not None and self._last_values.label in arrival.labels:
+                value = value_of(arrival.entry(), stream.origin)
+                if value is not None:
+                    self._last_values.offer(value)
             if found:
                 parts.setdefault(found, []).append(len(entries))
                 entries.append(arrival.entry())

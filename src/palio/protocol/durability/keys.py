@@ -9,7 +9,8 @@
     store/p/<publisher>  the last number of a publisher
 
 Positions and tickets have 16 hexadecimal digits, so keys sort by them. The broker has keys of its
-own beside these: `broker/` (broker/assembly.py) and `known/` (broker/stored_facts.py).
+own beside these: `broker/` (broker/assembly.py), `known/` (broker/stored_facts.py), and `last/`
+(last_values.py).
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from palio.protocol.durability.clock import StoreClock
 from palio.protocol.durability.commits import Checkpoints, Commits, DirtySet, ReadySet
 from palio.protocol.durability.consumers import Consumers
 from palio.protocol.durability.intake import Arrivals, FanOut, Publishing
+from palio.protocol.durability.last_values import LastValues
 from palio.protocol.durability.lifecycle import SubscriptionLifecycle
 from palio.protocol.durability.outgoing import Outgoing
 from palio.protocol.durability.queues import Full
@@ -58,7 +59,7 @@ class MessageStore:
 
     def __init__(
         self, store: Store, broker: str, epoch: str, now_us: int, bounds: Bounds | None = None,
-        ceiling: Full = Full.BLOCK, deliveries_max: int = 0,
+        ceiling: Full = Full.BLOCK, deliveries_max: int = 0, last_values: LastValues | None = None,
     ) -> None:  # fmt: skip
         """`ceiling`: what the operator allows a full queue to do; `deliveries_max`: of a message in any
         queue (0: any number)."""
@@ -86,8 +87,9 @@ class MessageStore:
             restored.publishers, journal, fanout, dirty, self._ready, counters, restored.delayed
         )
         self._arrivals = Arrivals(
-            restored.incoming, subscriptions, journal, fanout, dirty, self._ready, counters
-        )
+            restored.incoming, subscriptions, journal, fanout, dirty, self._ready, counters,
+            last_values,
+        )  # fmt: skip
         self._checkpoints = Checkpoints(
             records,
             journal,

@@ -198,6 +198,22 @@ class Republishing:
             self.delayed.remove(due[0])
             self._dirty.note_moved(self.delayed)
 
+    def backlog(self, broker: str) -> int:
+        """How many messages wait for another broker."""
+        stream = self._subscriptions.streams.get(broker)
+        return 0 if stream is None else len(stream.sequence)
+
+    def is_followed(self, interface: DurableSubscription) -> bool:
+        """Whether new messages go to a subscription: its replay is done."""
+        tracked = self._subscriptions.get(interface)
+        return tracked is not None and tracked.cursor is None
+
+    def hand_over(self, message: MessageBatch, interface: DurableSubscription, now_us: int) -> bool:
+        """Store a message that is not new for one subscription of another broker. False: not now."""
+        if not self.is_followed(interface):
+            return False
+        return self._publishing.store_own(message, (interface,), now_us, is_new=False)
+
     def number(self, publisher: str, now_us: int) -> int:
         """The next number of a publisher that is this broker. It grows also where the store has forgotten
         the last one."""

@@ -155,7 +155,8 @@ def received(attributes: bytes, payload: bytes, now_us: int, usual_qos: int) -> 
     qos = headers.get(QOS)
     if type(qos) is not int or qos not in _QOS:
         qos = usual_qos
-    return MqttMessage(topic, body, qos, headers.get(RETAIN) is True, properties)
+    retain = headers.get(RETAIN) is True or message_headers.RETAIN in headers
+    return MqttMessage(topic, body, qos, retain, properties)
 
 
 _QOS = range(3)

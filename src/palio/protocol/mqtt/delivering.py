@@ -14,13 +14,13 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from palio.protocol.durability.last_values import LastValue
 from palio.protocol.mqtt.content import MqttMessage, received
 from palio.protocol.mqtt.counts import MqttCounts
 from palio.protocol.mqtt.packets.codes import ReasonCode
 from palio.protocol.mqtt.packets.properties import PacketType
 from palio.protocol.mqtt.packets.values import Ack, PublishPacket, Version
 from palio.protocol.mqtt.ports import ClientPort, CorePort
-from palio.protocol.mqtt.retained import RetainedMessage
 from palio.protocol.mqtt.session import InFlight, MqttSession, MqttSubscription
 from palio.protocol.wire.control import Credit
 from palio.protocol.wire.frames import MessageFrame
@@ -144,9 +144,7 @@ class OutboundMessages:
         if len(getting) < len(wanting):
             self._done([one for one in wanting if one not in getting], 0)
 
-    def retained(
-        self, message: RetainedMessage, subscription: MqttSubscription, now_us: int
-    ) -> None:
+    def retained(self, message: LastValue, subscription: MqttSubscription, now_us: int) -> None:
         """A retained message for a new subscription."""
         found = received(message.attributes, message.payload, now_us, 0)
         if found is not None:

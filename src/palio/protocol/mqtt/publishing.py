@@ -22,13 +22,13 @@ from palio.protocol.mqtt.packets.codes import PacketError, ReasonCode, protocol_
 from palio.protocol.mqtt.packets.properties import NONE, PacketType, Properties
 from palio.protocol.mqtt.packets.values import Ack, PublishPacket, Version, Will
 from palio.protocol.mqtt.ports import ClientPort, CorePort
-from palio.protocol.mqtt.retained import RetainedMessage, RetainedMessages
+from palio.protocol.mqtt.retained import RetainedMessages
 from palio.protocol.mqtt.session import MqttSession, Unstored
 from palio.protocol.mqtt.settings import MqttSettings
 from palio.protocol.mqtt.topics import check_topic
 from palio.protocol.wire.codes import RejectionCode
 from palio.protocol.wire.frames import Limits
-from palio.protocol.wire.message_headers import packed
+from palio.protocol.wire.message_headers import Headers, packed
 
 _ANSWERS = {1: PacketType.PUBACK, 2: PacketType.PUBREC}
 _REJECTED = {
@@ -87,7 +87,9 @@ class InboundMessages:
         own = event.headers if event is not None and event.body == payload else {}
         try:
             attributes = attributes_of(topic, payload, properties, self._settings, event)
-            told = {**own, **headers_of(properties, qos, retain, now_us)}
+            told: Headers = {**own, **headers_of(properties, qos, retain, now_us)}
+            if retain:
+                told = self._retained.headers(topic, attributes, payload, told)
             headers = packed(told, self._limits.headers)
         except InvalidValue as error:
             self._refuse(packet_id, qos, ReasonCode.QUOTA_EXCEEDED, str(error))
@@ -102,11 +104,7 @@ class InboundMessages:
         durable = qos > 0 or retain
         number = self._core.publish(attributes, headers, payload, now_us, durable=durable)
         if durable:
-            retained = None
-            if retain:
-                retained = RetainedMessage(topic, attributes, headers + payload if payload else b"")
-                self._retained.prepare(retained)
-            session.unstored.append(Unstored(number, packet_id, qos, retained))
+            session.unstored.append(Unstored(number, packet_id, qos))
             if packet_id:
                 session.unstored_ids.add(packet_id)
                 if qos == 2:
@@ -160,8 +158,6 @@ class InboundMessages:
         """All durable messages up to this number are stored."""
         while session.unstored and session.unstored[0].number <= number:
             one = session.unstored.popleft()
-            if one.retained is not None:
-                self._retained.set(one.retained)
             if one.packet_id:
                 session.unstored_ids.discard(one.packet_id)
                 self._client.send(Ack(_ANSWERS[one.qos], one.packet_id, properties=NONE))
@@ -173,9 +169,6 @@ class InboundMessages:
                 session.unstored_ids.discard(one.packet_id)
                 if session.incoming.pop(one.packet_id, None) is not None:
                     session.is_changed = True
-                if one.retained is not None:
-                    self._retained.revert(one.retained)
-                    self._client.needs_commit = True
                 self._refuse(one.packet_id, one.qos, _REJECTED[code], reason)
                 return
         self._counts.refused += 1

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from palio.protocol.mqtt.content import MqttMessage
 from palio.protocol.mqtt.packets.values import SubscriptionOptions, Will
 from palio.protocol.mqtt.progress import DeliveryProgress
-from palio.protocol.mqtt.retained import RetainedMessage
 
 _PACKET_IDS = 65_535
 
@@ -76,7 +75,6 @@ class Unstored(NamedTuple):
     packet_id: int
     """0: nobody waits for an acknowledgement."""
     qos: int
-    retained: RetainedMessage | None
 
 
 class MqttSession:

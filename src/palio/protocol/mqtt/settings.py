@@ -31,8 +31,6 @@ class MqttSettings(msgspec.Struct, frozen=True):
     session_expiry_s_max: int = 7 * 86_400
     sessions_max: int = 10_000
     """Sessions that wait for their clients."""
-    retained_max: int = 100_000
-    retained_bytes_max: int = 256 << 20
     levels_max: int = 32
     condition_bytes_max: int = 4 << 10
     subscriptions_max: int = 1000

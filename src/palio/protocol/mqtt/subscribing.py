@@ -304,7 +304,7 @@ class Subscribing:
         self._client.send(
             SubscribeAck(answer.type, answer.packet_id, tuple(answer.codes), properties)
         )
-        if answer.retained and len(self._retained):
+        if answer.retained:
             self._slices.append(self._send_retained(answer.retained, now_us))
 
     def _send_retained(self, subscriptions: list[MqttSubscription], now_us: int) -> Slices:

@@ -13,6 +13,7 @@ from palio.model.predicate import Filter, Predicate
 from palio.protocol.policies.broker_record import BrokerRecord, DurableFact, RecordStatus
 from palio.protocol.policies.topology_map import TopologyMap
 from palio.protocol.wire.control import LinkState, Place
+from palio.protocol.wire.last_values import LAST_VALUES
 from palio.protocol.wire.routing_memory import RoutingMemory
 from palio.routing.topology import Topology
 
@@ -109,12 +110,17 @@ class BrokerRecords:
             Place(
                 broker,
                 tuple(sorted(record.links.items())),
-                *(len(record.wanted), len(record.durable), self.reachable(broker)),
+                *(len(record.wanted), _durable(record), self.reachable(broker)),
                 master=record.master,
                 address=record.address,
             )
             for broker, record in sorted(self._records.items())
         )
+
+
+def _durable(record: BrokerRecord) -> int:
+    """How many durable subscriptions of clients live at a broker."""
+    return len(record.durable) - (LAST_VALUES in record.durable)
 
 
 def only_durable(state: LinkState) -> LinkState:

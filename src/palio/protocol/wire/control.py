@@ -17,8 +17,8 @@
     ExplainHop, HopExplained      an explanation, hop by hop
     Ping, Pong, Bye               also between clients and brokers
 
-`id` is chosen by whoever asks and comes back with the answer. Predicates, patterns and advertisements are
-text. Times are microseconds since 1970, UTC. What grows with the network goes in parts (parts.py).
+`id` is chosen by whoever asks, and is in the answer. Predicates, patterns and advertisements are text. Times
+are microseconds since 1970, UTC. What grows with the network goes in parts (parts.py).
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class SubscribeRequest(_Control, frozen=True, tag="SubscribeRequest"):
     pattern: str = ""
     """Either this or `predicate` is given."""
     durable: str = ""
-    """The name of a durable subscription, unique within the identity and group; empty: a live one."""
+    """Its name, unique within the identity and group; empty: a live one."""
     since: Number | None = None
     """Durable only: replay what was stored since this time and is still kept; None: now."""
     group: str = ""
@@ -146,9 +146,11 @@ class SubscribeRequest(_Control, frozen=True, tag="SubscribeRequest"):
     full: str = ""
     """What a full queue does: a `Full`; empty: the broker decides."""
     deliveries_max: Number = 0
-    """Durable only: after so many deliveries it is a dead letter; 0: the broker decides."""
+    """Durable only: what was delivered so often is a dead letter; 0: the broker decides."""
     home: str = ""
     """Durable only: the broker where it lives; empty: this one."""
+    last: bool = False
+    """Live only: first the last values that it selects."""
 
 
 class UnsubscribeRequest(_Control, frozen=True, tag="UnsubscribeRequest"):
@@ -335,8 +337,7 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
     reachable: bool
     memory: RoutingMemory | None = None
     master: str = ""
-    address: str = ""
-    """At which clients reach it; empty: it does not say."""
+    address: str = ""  # at which clients reach it; empty: it does not say
 
 
 class Shown(_Control, frozen=True, tag="Shown"):
@@ -356,8 +357,7 @@ class RouterPacket(_Control, frozen=True, tag="RouterPacket"):
 
 
 class CarryAck(_Control, frozen=True, tag="CarryAck"):
-    """`broker` has stored the stream from `origin` up to `number`; `window`: it takes so much more, or as
-    much as the origin would (0)."""
+    """`broker` has stored all up to `number`; `window`: it takes so many more (0: as `origin` would)."""
 
     origin: str
     epoch: str

@@ -30,8 +30,29 @@ EXPIRES_US: Final = "expires_us"
 """The instant from which on it is not delivered, in microseconds since 1970."""
 NOT_BEFORE_US: Final = "not_before_us"
 """The instant before which it is not published."""
+RETAIN: Final = "retain"
+"""It is the last value of a key: the names of the attributes whose values are the key (last_values.py)."""
+RETAIN_FORGET: Final = "retain_forget"
+"""With `retain`: forget the last value of the key."""
+RETAINED_US: Final = "retained_us"
+"""By which the values of a key are ordered; the broker of the publisher sets it,"""
+RETAINED_KEY: Final = "retained_key"
+"""and this: a digest of the key."""
+RETAINED: Final = "retained"
+"""A broker gives it to a new subscriber, because it is the last value of its key."""
 STANDARD: Final[Mapping[str, type]] = MappingProxyType(
-    {REPLY_TO: str, CORRELATION: bytes, CONTENT_TYPE: str, EXPIRES_US: int, NOT_BEFORE_US: int}
+    {
+        REPLY_TO: str,
+        CORRELATION: bytes,
+        CONTENT_TYPE: str,
+        EXPIRES_US: int,
+        NOT_BEFORE_US: int,
+        RETAIN: str,
+        RETAIN_FORGET: bool,
+        RETAINED_US: int,
+        RETAINED_KEY: bytes,
+        RETAINED: bool,
+    }
 )
 """The headers that brokers and clients know, with their types."""
 

@@ -126,6 +126,7 @@ class ApplicationProcess(EventLoopProcess):
             credit=spec.credit,
             full=spec.full,
             deliveries_max=spec.deliveries_max,
+            last=spec.last,
         )
         self.subscriptions[id] = spec
         self._checker.asked(self.place, id, spec, self._home.place, now_us)

@@ -16,6 +16,8 @@ from palio.protocol.broker.durable_names import DurableName
 from palio.protocol.client.events import Arrival
 from palio.protocol.interfaces import Network, RemoteBroker
 from palio.protocol.policies.subscription_forwarding import FORWARDING
+from palio.protocol.wire.last_values import LAST_VALUES, unstamped
+from palio.protocol.wire.message_headers import RETAIN, SIZE_MAX, body_of, headers_of, packed
 from palio.protocol.wire.publishers import is_broker, publisher_key, split_key
 from palio.routing.hierarchy import EVERYTHING
 
@@ -72,9 +74,17 @@ def arrived_message(arrival: Arrival, sent_us: int) -> ArrivedMessage:
         header.position,
         header.deliveries,
         frame.attributes,
-        frame.payload,
+        _as_published(frame.payload),
         sent_us,
     )
+
+
+def _as_published(payload: bytes) -> bytes:
+    """Without what brokers add to last values."""
+    headers = headers_of(payload)
+    if RETAIN not in headers:
+        return payload
+    return packed(unstamped(headers), SIZE_MAX) + body_of(payload)
 
 
 def linked_brokers(core: Broker) -> list[str]:
@@ -98,7 +108,21 @@ def queue_name(durable: str, group: str) -> str:
 
 def durable_subscriptions(core: Broker) -> set[tuple[str, str]]:
     """Home broker and name of each durable subscription that this broker knows."""
-    return {(fact.broker, fact.name) for fact in core.parts.messages.subscriptions()}
+    facts = core.parts.messages.subscriptions()
+    return {(fact.broker, fact.name) for fact in facts if fact.name != LAST_VALUES}
+
+
+def last_values(core: Broker) -> dict[bytes, tuple[str, int]]:
+    """What this broker gives to new subscribers: publisher and number, by key."""
+    values = core.parts.data_path.retaining.values
+    now_us = core.now_us
+    found = [one for one in values if values.find(one.key, now_us) is one]
+    return {one.key: (one.publisher, one.number) for one in found}
+
+
+def last_value_keys(core: Broker) -> int:
+    """How many keys of its store are for last values, those that are gone among them."""
+    return len(core.parts.data_path.retaining.values.values())
 
 
 def waiting_messages(core: Broker) -> Iterator[tuple[str, int]]:
@@ -107,6 +131,8 @@ def waiting_messages(core: Broker) -> Iterator[tuple[str, int]]:
     for broker, count in statistics.backlogs.items():
         yield f"broker {broker}", count
     yield "their time", len(core.parts.messages.republishing.delayed)
+    yield "brokers that lack last values", len(core.parts.view.last_values.transfers)
+    yield "subscribers to last values", len(core.parts.subscriptions.last_values)
     for name, count in statistics.queues.items():
         yield f"the queue of {name!r}", count
 
@@ -137,7 +163,8 @@ def leftover_counts(core: Broker, links: int, durable: int) -> Iterator[tuple[st
     yield "peers of the router", set(parts.port.router.peers), peers
     yield "filters in the router", list(parts.port.router.subscriptions), _wanted_above(core)
     yield "advertisements in the router", len(parts.port.router.advertisements), 0
-    yield "durable subscriptions of all", sum(1 for _ in parts.view.database.durables()), durable
+    facts = [fact for fact in parts.view.database.durables() if fact.name != LAST_VALUES]
+    yield "durable subscriptions of all", len(facts), durable
     yield "messages that came in", len(data_path._arrived), 0
     yield "messages that wait for room", len(data_path.held), 0
     yield "bytes that wait for room", data_path.held.bytes, 0

@@ -26,18 +26,21 @@ from palio.protocol.wire.control import Subscribed
 from palio.sim.brokers.core_view import ArrivedMessage, client_of, publisher_of
 from palio.sim.brokers.dead_letter_check import DeadLetterChecker
 from palio.sim.brokers.expected import DeliveredMessage, ExpectedDeliveries, PublishedMessage
+from palio.sim.brokers.last_value_check import LastValueChecker
 from palio.sim.brokers.plans import DEAD_LETTERS, MessageSpec, SubscriptionSpec
 from palio.sim.brokers.return_check import check_expiry, check_returned
 from palio.sim.kernel.verdicts import Violation
 
 
 class EndToEndChecker:
-    """`losing`: the policies of queues that may have lost something in this run."""
+    """`losing`: the policies of queues that may have lost something in this run. `drops`: live messages may
+    have been dropped."""
 
-    def __init__(self, losing: tuple[str, ...]) -> None:
+    def __init__(self, losing: tuple[str, ...], drops: bool = False) -> None:
         self._losing = losing
         self.publications: dict[tuple[str, int], PublishedMessage] = {}
         self.dead_letters = DeadLetterChecker(self.publications, losing)
+        self.last_values = LastValueChecker(self.publications, drops)
         self.expected: dict[str, ExpectedDeliveries] = {}
         self.deliveries = 0
         self.due = 0
@@ -149,6 +152,7 @@ class EndToEndChecker:
         self._check_order(expected, received)
         check_expiry(expected, received)
         check_returned(expected, received, before, self._connected_us.get(client, 0))
+        self.last_values.arrived(expected, received)
         self.deliveries += 1
         before.append(received)
         return received

@@ -16,6 +16,7 @@ from palio.protocol.broker.settings import ROUTINGS
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.policies.subscription_forwarding import FORWARDING
 from palio.protocol.wire.message_headers import NO_HEADERS, packed
+from palio.sim.brokers.last_value_drawing import with_last_values
 from palio.sim.brokers.plans import (
     BOUNDS,
     DEAD_LETTERS,
@@ -110,7 +111,8 @@ def draw(settings: BrokerSettings, seed: int) -> BrokerPlan:
     )
     plan = msgspec.structs.replace(plan, masters=_masters(settings.topology, plan))
     drawing = _BrokerDrawing(settings, plan, random)
-    return checked(msgspec.structs.replace(plan, operations=drawing.operations()))
+    operations = with_last_values(drawing.operations(), Random(f"last values {seed}"))
+    return checked(msgspec.structs.replace(plan, operations=operations))
 
 
 def _bounds(random: Random, is_tight: bool) -> Bounds:

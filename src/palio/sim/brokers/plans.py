@@ -14,10 +14,10 @@
     0.000 bob subscribe mail durable group=g credit=3 full=end past_us=1000000 where s = 'a'
     0.000 cy subscribe post durable called=mail group=h where s = 'b'
     5.000 ann publish durable body=6869 {"x": 7}
+    5.000 ann publish durable retain=x,s {"x": 7, "s": "a"}   `forget`, too; `subscribe v last where ...`
     6.000 bob leave mail               a durable subscription waits for its client
     7.000 bob forget mail              it ends for good
-    8.000 ann disconnect
-    9.000 ann connect
+    8.000 ann disconnect               and later: connect
     10.000 crash a in-commit           or silently, or neither
 
 Also all verbs of `palio.sim.kernel.plans`. `subscribe` names the subscription: the client's other
@@ -41,6 +41,7 @@ from palio.protocol.broker.settings import ROUTINGS
 from palio.protocol.durability.bounds import Bounds
 from palio.protocol.policies.subscription_forwarding import FORWARDING
 from palio.protocol.wire.codes import NeighbourRole
+from palio.protocol.wire.last_values import retaining
 from palio.protocol.wire.message_headers import (
     EXPIRES_US,
     NO_HEADERS,
@@ -89,6 +90,7 @@ class SubscriptionSpec(msgspec.Struct, frozen=True):
     deliveries_max: int = 0
     called: str = ""
     """Durable: its name at the broker; empty: `name`."""
+    last: bool = False  # live: it begins with last values
 
     @property
     def durable_name(self) -> str:
@@ -96,9 +98,8 @@ class SubscriptionSpec(msgspec.Struct, frozen=True):
         return (self.called or self.name) if self.durable else ""
 
     def __str__(self) -> str:
-        flags = ["durable"] * self.durable
-        if self.past_us is not None:
-            flags.append(f"past_us={self.past_us}")
+        flags = ["durable"] * self.durable + ["last"] * self.last
+        flags += [f"past_us={self.past_us}"] * (self.past_us is not None)
         flags += [f"called={self.called}"] * bool(self.called)
         flags += [f"group={self.group}"] * bool(self.group)
         flags += [f"credit={self.credit}"] * (self.credit != 1000)
@@ -123,6 +124,9 @@ class MessageSpec(msgspec.Struct, frozen=True):
     """It expires so long after it is published; 0: never."""
     delay_us: int = 0
     """Durable: it is published so long after it is stored."""
+    retain: str = ""
+    """Durable: it is the last value of the key of these names, which commas separate."""
+    forget: bool = False
 
     def stamped(self, now_us: int) -> MessageSpec:
         """As it is published now."""
@@ -131,7 +135,9 @@ class MessageSpec(msgspec.Struct, frozen=True):
             named[EXPIRES_US] = now_us + self.expires_us
         if self.delay_us:
             named[NOT_BEFORE_US] = now_us + self.delay_us
-        if not self.expires_us and not self.delay_us:
+        if self.retain:
+            named |= retaining(self.retain.split(","), forget=self.forget)
+        if named == headers_of(self.headers):
             return self
         return msgspec.structs.replace(self, headers=packed(named, SIZE_MAX))
 
@@ -140,6 +146,7 @@ class MessageSpec(msgspec.Struct, frozen=True):
         flags += [f"headers={self.headers.hex()}"] * (self.headers != NO_HEADERS)
         flags += [f"expires={self.expires_us}"] * bool(self.expires_us)
         flags += [f"delay={self.delay_us}"] * bool(self.delay_us)
+        flags += [f"retain={self.retain}"] * bool(self.retain) + ["forget"] * self.forget
         return " ".join([*flags, self.attributes])
 
 
@@ -334,8 +341,8 @@ def _subscription(text: str) -> SubscriptionSpec:
     if not where or not name:
         raise PalioError(f"a subscription has a name and a predicate: s1 where x > 5, not {text!r}")
     parse(predicate)
-    values: dict[str, Any] = {"durable": True} if "durable" in flags else {}
-    values |= dict(pair_of(flag, "=") for flag in flags if flag != "durable")
+    values: dict[str, Any] = {flag: True for flag in flags if flag in ("durable", "last")}
+    values |= dict(pair_of(flag, "=") for flag in flags if flag not in values)
     known = set(SubscriptionSpec.__struct_fields__) - {"name", "predicate"}
     if strange := sorted(values.keys() - known):
         raise PalioError(f"a subscription has no {strange[0]!r}; it has {', '.join(sorted(known))}")
@@ -348,19 +355,26 @@ def _message(text: str) -> MessageSpec:
     head, brace, rest = text.partition("{")
     attributes, flags = brace + rest, head.split()
     Message.from_json(attributes)
-    body, headers, expires_us, delay_us = b"", NO_HEADERS, 0, 0
+    found: dict[str, Any] = {}
     for flag in flags:
-        if flag.startswith("body="):
-            body = bytes.fromhex(flag.removeprefix("body="))
-        elif flag.startswith("headers="):
-            headers = bytes.fromhex(flag.removeprefix("headers="))
-        elif flag.startswith("expires="):
-            expires_us = int(flag.removeprefix("expires="))
-        elif flag.startswith("delay="):
-            delay_us = int(flag.removeprefix("delay="))
-        elif flag != "durable":
+        word, is_pair, value = flag.partition("=")
+        if is_pair and word in _MESSAGE_FLAGS:
+            name, read = _MESSAGE_FLAGS[word]
+            found[name] = read(value)
+        elif flag in ("durable", "forget"):
+            found[flag] = True
+        else:
             raise PalioError(f"a message has no {flag!r}: publish durable body=6869 {{...}}")
-    return MessageSpec(attributes, body, "durable" in flags, headers, expires_us, delay_us)
+    return MessageSpec(attributes, **found)
+
+
+_MESSAGE_FLAGS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "body": ("body", bytes.fromhex),
+    "headers": ("headers", bytes.fromhex),
+    "expires": ("expires_us", int),
+    "delay": ("delay_us", int),
+    "retain": ("retain", str),
+}
 
 
 def _name(text: str) -> str:

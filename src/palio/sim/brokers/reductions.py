@@ -44,7 +44,8 @@ def _without_payload(operation: BrokerOperation) -> BrokerOperation:
     message = operation.argument
     if not isinstance(message, MessageSpec):
         return operation
-    return replace(operation, argument=replace(message, body=b"", headers=NO_HEADERS, expires_us=0))
+    plain = replace(message, body=b"", headers=NO_HEADERS, expires_us=0, retain="", forget=False)
+    return replace(operation, argument=plain)
 
 
 def without_idle_clients(plan: BrokerPlan) -> Iterator[BrokerPlan]:

@@ -8,6 +8,7 @@ from palio.protocol.broker.broker import Broker
 from palio.sim.brokers.core_view import (
     durable_subscriptions,
     known_topology,
+    last_value_keys,
     leftover_counts,
     linked_brokers,
     queue_name,
@@ -68,5 +69,6 @@ def check_leftovers(
         if known != durable:
             wrong = sorted(known ^ durable)
             raise Violation("leftovers", f"{name} knows other subscriptions: {wrong}")
-        if len(process.disk) > KEYS_MAX + 4 * len(durable) + 4 * len(processes):
+        keys_max = KEYS_MAX + 4 * len(durable) + 4 * len(processes) + last_value_keys(core)
+        if len(process.disk) > keys_max:
             raise Violation("leftovers", f"the store of {name} has {len(process.disk)} keys")

@@ -17,7 +17,7 @@ from palio.protocol.broker.broker import Broker
 from palio.protocol.broker.settings import Neighbour, Settings
 from palio.protocol.durability.queues import Full
 from palio.sim.brokers.application import ApplicationProcess
-from palio.sim.brokers.core_view import IDENTITY, has_unfinished_frames, state_lines
+from palio.sim.brokers.core_view import IDENTITY, has_unfinished_frames, last_values, state_lines
 from palio.sim.brokers.delivery_check import EndToEndChecker
 from palio.sim.brokers.plans import (
     BrokerOperation,
@@ -42,6 +42,8 @@ PATIENCE_US = 3_000_000
 IDLE_STEP_US = 1_000
 FAST_US = 2_000
 ADVERTISED = ("x >= 0", "s >= ''")
+WAITING_LARGE = 10_000
+"""So many live messages may wait that none is dropped in a run."""
 QUEUE_LARGE = 1_000
 """Queues of this length lose nothing in a run."""
 
@@ -72,7 +74,9 @@ class BrokerSimulation(Simulation[BrokerOperation, BrokerTotals]):
         super().__init__(plan, BrokerTotals(), trace, BEGIN_US + START_US)
         self._plan = plan
         self._digest = hashlib.sha256()
-        self._checker = EndToEndChecker(_losing_policies(plan))
+        self._checker = EndToEndChecker(
+            _losing_policies(plan), plan.limits.waiting_max < WAITING_LARGE
+        )
         self.network: StreamNetwork = StreamNetwork(
             self._clock, Random(f"wires {plan.seed}"), self._saw
         )
@@ -174,7 +178,13 @@ class BrokerSimulation(Simulation[BrokerOperation, BrokerTotals]):
             application.connect()
             application.pace_us = FAST_US
         self._wait_for_rest()
+        self._check_lost()
+
+    def _check_lost(self) -> None:
         self._checker.check_lost()
+        cores = {name: process.core for name, process in self.brokers.items()}
+        held = {name: last_values(core) for name, core in cores.items() if core is not None}
+        self._checker.last_values.check(held, self._checker.expected.values())
 
     def _wait_for_rest(self) -> None:
         limit_us = self._clock.now_us + QUIET_US_MAX
@@ -209,7 +219,7 @@ class BrokerSimulation(Simulation[BrokerOperation, BrokerTotals]):
                 self._clock.run(self._clock.now_us + 40_000)
         self._clock.run(self._clock.now_us + PATIENCE_US)
         self._wait_for_rest()
-        self._checker.check_lost()
+        self._check_lost()
 
     def _leave(self) -> None:
         """Everybody leaves, and what was kept for latecomers is thrown away."""

@@ -143,3 +143,24 @@ def test_grants_and_limits_of_an_identity(tmp_path: Path) -> None:
                 stream.close()
 
     run(scene())
+
+
+def test_a_stream_begins_with_the_last_values(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with http_broker(tmp_path) as broker:
+            for sensor, value in (("x", 1), ("y", 2), ("x", 3)):
+                attributes = {"sensor": sensor, "value": value}
+                await broker.publish({"attributes": attributes, "retain": ["sensor"]})
+            await broker.publish(
+                {"attributes": {"sensor": "y"}, "retain": ["sensor"], "forget": True}
+            )
+            peer = await opened(broker, "where=value%20%3E%200&last=true")
+            found = json.loads((await peer.event())["data"])
+            assert (found["attributes"], found["retained"]) == ({"sensor": "x", "value": 3}, True)
+            assert found["headers"] == {"retain": '["sensor"]'}
+            await broker.publish({"attributes": {"sensor": "x", "value": 4}, "retain": ["sensor"]})
+            found = json.loads((await peer.event())["data"])
+            assert (found["attributes"]["value"], "retained" in found) == (4, False)
+            peer.close()
+
+    run(scene())

@@ -310,3 +310,22 @@ def test_frames_that_are_none(tmp_path: Path, data: bytes) -> None:
             assert (await broker.publish({"attributes": {"a": 1}})).status == 200
 
     run(scene())
+
+
+def test_last_values(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with http_broker(tmp_path) as broker, socket(broker) as connection:
+            peer = Said(connection)
+            for value in (1, 2):
+                await peer.ask(op="publish", id=1, attributes={"k": "a", "v": value}, retain=["k"])
+            asked = {"op": "subscribe", "id": 2, "where": "v > 0", "last": True}
+            assert await peer.ask(**asked) == {"op": "subscribed", "id": 2}
+            message = (await peer.hear())["message"]
+            assert (message["attributes"]["v"], message["retained"]) == (2, True)
+            for wrong in ({"retain": ["no"]}, {"forget": True}, {"retain": "k"}):
+                answer = await peer.ask(op="publish", id=3, attributes={"k": "a"}, **wrong)
+                assert answer["op"] == "error"
+            answer = await peer.ask(op="subscribe", id=4, where="TRUE", durable="d", last=True)
+            assert answer["op"] == "error"
+
+    run(scene())

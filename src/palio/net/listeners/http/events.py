@@ -18,7 +18,15 @@ import asyncio
 
 from palio.errors import SubscriptionEnded
 from palio.net.client.subscription import Note, Subscription
-from palio.net.listeners.http.api import CREDIT, CREDIT_MAX, Api, count, credential, deliveries
+from palio.net.listeners.http.api import (
+    CREDIT,
+    CREDIT_MAX,
+    Api,
+    count,
+    credential,
+    deliveries,
+    flag,
+)
 from palio.net.listeners.http.clients import StreamClient
 from palio.net.listeners.http.exchange import Exchange
 from palio.net.listeners.http.json_form import as_line, form_of
@@ -38,7 +46,7 @@ _HEADERS = (
 async def events(exchange: Exchange, api: Api) -> None:
     request = exchange.request
     asked = request.parameters(
-        "where", "durable", "group", "since", "credit", "full", "after", "deliveries_max"
+        "where", "durable", "group", "since", "credit", "full", "after", "deliveries_max", "last"
     )
     credit = count(asked, "credit", CREDIT, CREDIT_MAX)
     durable, group = asked.get("durable"), asked.get("group")
@@ -49,6 +57,7 @@ async def events(exchange: Exchange, api: Api) -> None:
         subscription = await subscribe(
             stream.client, asked.get("where"), durable=durable, since=asked.get("since"),
             group=group, full=asked.get("full"), credit=credit, deliveries_max=deliveries(asked),
+            last=flag(asked, "last", False),
         )  # fmt: skip
         last = request.headers.get("last-event-id") or asked.get("after", "")
         resumed = ResumedSubscription(subscription, last)

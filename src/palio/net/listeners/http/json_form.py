@@ -3,10 +3,12 @@
     {"attributes": {"dest": "MXP", "price": 450}, "headers": {"content_type": "text/plain"}, "body": "a text"}
 
 "body_base64" is for other bytes than those of a text. A header that is bytes is {"$base64": "..."}.
-"expires_in" and "delay" are seconds from now on; they become the headers expires_us and not_before_us.
+"expires_in" and "delay" are seconds from now on; they become the headers expires_us and not_before_us. With
+"retain": ["dest"] it is the last value of the key that these attributes have; with "forget": true there is none
+any more.
 
-Delivered ones also say "publisher", "number", "time", and of a durable subscription "id", "again" and
-"deliveries".
+Delivered ones also say "publisher", "number", "time", of a durable subscription "id", "again" and
+"deliveries", and "retained" if they were there before the subscription.
 Attributes are the JSON of the model (docs/reference/values.md). A name that is given twice is refused, at the
 top and in the attributes: readers would differ in which one counts.
 """
@@ -25,6 +27,7 @@ from palio.net.client.subscription import Note
 from palio.net.client.times import check_delayed, with_delay, with_expiry
 from palio.net.listeners.http.problems import Problem
 from palio.protocol.wire.frames import Limits
+from palio.protocol.wire.last_values import retaining
 from palio.protocol.wire.message_headers import NOT_BEFORE_US, HeaderValue
 
 _ABSENT = msgspec.Raw()
@@ -41,6 +44,8 @@ class MessageForm(msgspec.Struct, forbid_unknown_fields=True):
     body_base64: msgspec.Raw = _ABSENT
     expires_in: float | None = None
     delay: float | None = None
+    retain: list[str] = []
+    forget: bool = False
 
 
 _decode = msgspec.json.Decoder(MessageForm).decode
@@ -83,8 +88,17 @@ def read_form(form: MessageForm, limits: Limits) -> Posted:
     return Posted(
         read_attributes(bytes(form.attributes), limits),
         _body(bytes(form.body), bytes(form.body_base64), limits),
-        with_times(read_headers(bytes(form.headers), limits), form.expires_in, form.delay),
+        with_times(_headers(form, limits), form.expires_in, form.delay),
     )
+
+
+def _headers(form: MessageForm, limits: Limits) -> dict[str, HeaderValue]:
+    found = read_headers(bytes(form.headers), limits)
+    if form.retain:
+        found |= retaining(form.retain, forget=form.forget)
+    elif form.forget:
+        raise InvalidValue('"forget" needs a key: name its attributes in "retain"')
+    return found
 
 
 def with_times(
@@ -184,6 +198,8 @@ def form_of(note: Note, id: str = "") -> dict[str, object]:
     found |= {"publisher": note.publisher, "number": note.number, "time": note.time}
     if id:
         found |= {"id": id, "again": note.again, "deliveries": note.deliveries}
+    if note.retained:
+        found["retained"] = True
     return found
 
 

@@ -65,6 +65,7 @@ class _Subscribe(msgspec.Struct, tag_field="op", tag="subscribe", forbid_unknown
     full: str | None = None
     credit: int = CREDIT
     deliveries_max: int | None = None
+    last: bool = False
 
 
 class _Ack(msgspec.Struct, tag_field="op", tag="ack", forbid_unknown_fields=True):
@@ -238,7 +239,7 @@ class _Conversation:
             subscription = await subscribe(
                 self._stream.client, said.where, durable=said.durable, since=said.since,
                 group=said.group, full=said.full, credit=said.credit,
-                deliveries_max=said.deliveries_max,
+                deliveries_max=said.deliveries_max, last=said.last,
             )  # fmt: skip
         except PalioError as error:
             await self._say_error(said.id, error)

@@ -64,6 +64,7 @@ async def subscribe(
     full: str | None = None,
     credit: int,
     deliveries_max: int | None = None,
+    last: bool = False,
 ) -> Subscription:
     """A subscription that the broker has accepted."""
     if where is None:
@@ -72,7 +73,7 @@ async def subscribe(
         )
     subscription = client.subscribe(
         where, durable=durable, since=since_of(since), group=group or None, full=full or None,
-        credit=credit, deliveries_max=deliveries_max,
+        credit=credit, deliveries_max=deliveries_max, last=last,
     )  # fmt: skip
     await subscription.ready()
     return subscription
