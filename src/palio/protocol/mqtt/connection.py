@@ -41,6 +41,7 @@ from palio.protocol.mqtt.packets.values import (
 from palio.protocol.mqtt.ports import ClientPort, CorePort
 from palio.protocol.mqtt.publishing import InboundMessages
 from palio.protocol.mqtt.retained import RetainedMessages
+from palio.protocol.mqtt.runs import PubackRun, PublishRun, Run, RunScan, delivery_runs
 from palio.protocol.mqtt.session import MqttSession, SessionKey
 from palio.protocol.mqtt.sessions import Sessions
 from palio.protocol.mqtt.settings import MqttSettings
@@ -55,7 +56,7 @@ from palio.protocol.mqtt.states import (
     State,
 )  # fmt: skip
 from palio.protocol.mqtt.subscribing import Subscribing, own_name
-from palio.protocol.mqtt.turns import PacketTurns
+from palio.protocol.mqtt.turns import PacketTurns, Slices
 from palio.protocol.wire.codes import CloseCode, HelloRole
 from palio.protocol.wire.control import (
     VERSION,
@@ -162,11 +163,12 @@ class MqttConnection:
         else:
             self.disconnect(error.code, str(error), now_us)
 
-    def _connect(self, packet: Packet, now_us: int) -> None:
+    def _connect(self, packet: Packet | Run, now_us: int) -> None:
         if not isinstance(packet, ConnectPacket):
             raise protocol_error("the first packet is CONNECT")
         self.client.version = self._packets.version = packet.version
         self._packets.packet_bytes_max = self._settings.packet_bytes_max
+        self._packets.runs = RunScan(self._settings, self._frames.limits, packet.version)
         self._greeting = Greeting(packet, self._settings, self._sessions.new_client_id)
         self.core.say(self._greeting.hello())
         self.state = WELCOMING
@@ -178,11 +180,16 @@ class MqttConnection:
         self.close_reason = reason
         self._end()
 
-    def _handle(self, packet: Packet, now_us: int) -> None:
+    def _handle(self, packet: Packet | Run, now_us: int) -> None:
         session = self._session
         assert session is not None
         if isinstance(packet, PublishPacket):
             self.publishing.publish(packet, session, now_us)
+        elif isinstance(packet, PublishRun):
+            if not self.publishing.publish_run(packet, session, now_us):
+                self._turns.slices.append(self._one_by_one(packet, now_us))
+        elif isinstance(packet, PubackRun):
+            self.delivering.acknowledged_run(packet.packet_ids)
         elif isinstance(packet, Ack):
             if packet.type is PacketType.PUBREL:
                 self.publishing.release(packet, session)
@@ -198,6 +205,11 @@ class MqttConnection:
             self._client_leaves(packet, session, now_us)
         else:
             raise protocol_error(f"{type(packet).__name__} must not come here")
+
+    def _one_by_one(self, run: PublishRun, now_us: int) -> Slices:
+        for packet in PacketReader(len(run.data), self.client.version).feed(run.bytes):
+            self._handle(packet, now_us)
+            yield
 
     def _client_leaves(self, packet: DisconnectPacket, session: MqttSession, now_us: int) -> None:
         expiry_s = packet.properties.get("session_expiry")
@@ -317,6 +329,13 @@ class MqttConnection:
 
     def deliver(self, data: bytes, now_us: int) -> None:
         """Whole frames of the core."""
+        for part in delivery_runs(data, self.client.packet_bytes_max):
+            if isinstance(part, bytes):
+                self._deliver_frames(part, now_us)
+            elif self.state is READY and (count := self.delivering.deliver_run(part)) < len(part):
+                self._deliver_frames(part.rest(count), now_us)
+
+    def _deliver_frames(self, data: bytes, now_us: int) -> None:
         messages: list[MessageFrame] = []
         for frame in self._frames.feed(data):
             if type(frame) is MessageFrame:
