@@ -57,23 +57,8 @@ from palio.protocol.mqtt.states import (
 )  # fmt: skip
 from palio.protocol.mqtt.subscribing import Subscribing, own_name
 from palio.protocol.mqtt.turns import PacketTurns, Slices
+from palio.protocol.wire import control
 from palio.protocol.wire.codes import CloseCode, HelloRole
-from palio.protocol.wire.control import (
-    VERSION,
-    Bye,
-    ControlMessage,
-    Done,
-    Hello,
-    Ping,
-    Pong,
-    Published,
-    Refused,
-    Rejected,
-    Subscribed,
-    SubscriptionEnded,
-    Unsubscribed,
-    Welcome,
-)
 from palio.protocol.wire.frames import FrameReader, Limits, MessageFrame
 
 CONNECT_BYTES_MAX = 128 << 10
@@ -207,7 +192,7 @@ class MqttConnection:
             raise protocol_error(f"{type(packet).__name__} must not come here")
 
     def _one_by_one(self, run: PublishRun, now_us: int) -> Slices:
-        for packet in PacketReader(len(run.data), self.client.version).feed(run.bytes):
+        for packet in PacketReader(len(run.data), self.client.version).feed(run.packets):
             self._handle(packet, now_us)
             yield
 
@@ -306,7 +291,7 @@ class MqttConnection:
         if self.state is not ENDED:
             self.state = ENDED
             self._deadlines.clear()
-            self.core.say(Bye(self.close_reason or "the client has left", CloseCode.REMOTE))
+            self.core.say(control.Bye(self.close_reason or "the client has left", CloseCode.REMOTE))
 
     def gone(self, code: CloseCode, reason: str, now_us: int) -> None:
         """The core, or the host, ends the link; nothing that is said to it arrives."""
@@ -348,37 +333,37 @@ class MqttConnection:
         if messages and self.state is READY:
             self.delivering.deliver(messages, now_us)
 
-    def _hear(self, message: ControlMessage, now_us: int) -> None:
+    def _hear(self, message: control.ControlMessage, now_us: int) -> None:
         match message:
-            case Ping(number):
+            case control.Ping(number):
                 if self.state is not ENDED:
-                    self.core.say(Pong(number))
-            case Welcome():
+                    self.core.say(control.Pong(number))
+            case control.Welcome():
                 if self._restored is not None and self.state is RESTORING:
                     self._take_restored(self._restored, message, now_us)
                 else:
                     self._welcomed(message, now_us)
-            case Bye(reason, code):
+            case control.Bye(reason, code):
                 self.gone(code, reason, now_us)
-            case Published(number):
+            case control.Published(number):
                 if self._session is not None:
                     self.publishing.stored(number, self._session)
                     self._end_if_over()
-            case Rejected(number, reason):
+            case control.Rejected(number, reason):
                 if self._session is not None:
                     self.publishing.rejected(number, reason, self._session)
                     self._end_if_over()
-            case Subscribed(id) | Unsubscribed(id) | Done(id):
+            case control.Subscribed(id) | control.Unsubscribed(id) | control.Done(id):
                 self._subscribing.answered(id)
-            case Refused():
+            case control.Refused():
                 self._subscribing.refused(message)
-            case SubscriptionEnded(id, reason, code):
+            case control.SubscriptionEnded(id, reason, code):
                 if self._session is not None and self._subscribing.ended(id, self._session):
                     self.disconnect(end_code(code), reason, now_us)
             case _:
                 pass
 
-    def _welcomed(self, welcome: Welcome, now_us: int) -> None:
+    def _welcomed(self, welcome: control.Welcome, now_us: int) -> None:
         greeting = self._greeting
         if self.state is not WELCOMING or greeting is None:
             return
@@ -398,9 +383,9 @@ class MqttConnection:
     def restore(self, key: SessionKey) -> None:
         """Hold a session whose client a restart of the broker has cut off."""
         self._restored, self.state = key, RESTORING
-        self.core.say(Hello(VERSION, HelloRole.CLIENT, own_name(key.client_id)))
+        self.core.say(control.Hello(control.VERSION, HelloRole.CLIENT, own_name(key.client_id)))
 
-    def _take_restored(self, key: SessionKey, welcome: Welcome, now_us: int) -> None:
+    def _take_restored(self, key: SessionKey, welcome: control.Welcome, now_us: int) -> None:
         session = self._session = self._opening.restore(key, welcome, self, now_us)
         if session is None or session.will is None:
             self._end()

@@ -134,7 +134,10 @@ class OutboundMessages:
         getting = [one for one in wanting if one is not None and one.is_plain]
         if len(getting) < len(wanting):
             return 0
-        qualities = [qos and min(qos, one.options.qos) for qos, one in zip(run.qualities, getting, strict=True)]
+        qualities = [
+            qos and min(qos, one.options.qos)
+            for qos, one in zip(run.qualities, getting, strict=True)
+        ]
         ids = range(0)
         if any(qualities):
             room = self.receive_maximum - self._sent

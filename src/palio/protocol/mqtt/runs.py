@@ -1,8 +1,8 @@
 """Runs: many packets, or many frames, that are taken at once. This is the fast path of MQTT.
 
-    client ─▶ PUBLISH PUBLISH PUBLISH ... ─▶ PublishRun ─▶ PUBLISH frames ─▶ core      run_kernels.py does
-    core ──▶ DELIVER DELIVER DELIVER ... ──▶ DeliveryRun ─▶ PUBLISH packets ─▶ client   what is drawn as one
-    client ─▶ PUBACK PUBACK PUBACK ... ────▶ PubackRun ──▶ credit for the core          arrow: no Python a message
+    client ─▶ PUBLISH PUBLISH PUBLISH ... ─▶ PublishRun ─▶ PUBLISH frames ─▶ core      kernels do what is
+    core ──▶ DELIVER DELIVER DELIVER ... ──▶ DeliveryRun ─▶ PUBLISH packets ─▶ client   drawn as one arrow:
+    client ─▶ PUBACK PUBACK PUBACK ... ────▶ PubackRun ──▶ credit for the core          no Python a message
 
                                  plain, and so in a run                          anything else
     PUBLISH of a client          quality 0 or 1, not retained, no properties,    packets/decoding.py, one by one
@@ -64,11 +64,18 @@ _PACKET_BYTES = 10
 
 
 @cache
-def kernels() -> ModuleType:
+def _inbound() -> ModuleType:
     """The kernels, loaded when they are first needed."""
-    from palio.protocol.mqtt import run_kernels
+    from palio.protocol.mqtt import inbound_kernels
 
-    return run_kernels
+    return inbound_kernels
+
+
+@cache
+def _outbound() -> ModuleType:
+    from palio.protocol.mqtt import outbound_kernels
+
+    return outbound_kernels
 
 
 class PublishRun:
@@ -85,7 +92,7 @@ class PublishRun:
         return len(self._rows)
 
     @property
-    def bytes(self) -> bytes:
+    def packets(self) -> bytes:
         return self.data[self.begin : self.end]
 
     @property
@@ -98,7 +105,7 @@ class PublishRun:
         rows, headers = self._rows, _HEADERS[self.qos]
         size = int((rows[:, END] - rows[:, PAYLOAD] + rows[:, TEXT_BYTES]).sum())
         out = np.empty(size + len(rows) * (_FRAME_BYTES + len(headers)), np.uint8)
-        end = kernels().write_frames(
+        end = _inbound().write_frames(
             np.frombuffer(self.data, np.uint8), rows, number, time_us, YES if self.qos else NO,
             np.frombuffer(headers, np.uint8), out,
         )  # fmt: skip
@@ -136,14 +143,14 @@ class RunScan:
         """The run that begins there; None: there is none that is worth it."""
         if data[at] >> 4 == _PUBLISH >> 4:
             return self._publishes(data, at)
-        return _pubacks(data, at)
+        return _pubacks(data, at) if data[at] == _PUBACK >> 8 else None
 
     def _publishes(self, data: bytes, at: int) -> PublishRun | None:
         if len(data) - at < RUN_BYTES_MIN:
             return None
         rows = np.empty((RUN_MAX, PACKET_COLUMNS), np.int64)
         array = np.frombuffer(data, np.uint8)
-        count = kernels().scan_packets(array, at, self._bounds, rows)
+        count = _inbound().scan_packets(array, at, self._bounds, rows)
         return PublishRun(data, at, rows[:count]) if count >= RUN_MIN else None
 
 
@@ -204,7 +211,7 @@ class DeliveryRun:
         size = rows[:, END] - rows[:, PAYLOAD] + rows[:, TOPIC_END] - rows[:, TOPIC]
         out = np.empty(int(size.sum()) + len(rows) * _PACKET_BYTES, np.uint8)
         array = np.frombuffer(self._data, np.uint8)
-        end = kernels().write_packets(array, rows, packet_id, version is Version.V5, out)
+        end = _outbound().write_packets(array, rows, packet_id, version is Version.V5, out)
         return out[:end].tobytes()
 
 
@@ -215,7 +222,7 @@ def delivery_runs(data: bytes, packet_bytes_max: int) -> Iterator[DeliveryRun | 
     array, quality = np.frombuffer(data, np.uint8), np.frombuffer(_HEADERS[1], np.uint8)
     while len(data) - at >= RUN_BYTES_MIN:
         rows = np.empty((RUN_MAX, FRAME_COLUMNS), np.int64)
-        count = kernels().scan_frames(array, before, at, packet_bytes_max, quality, rows)
+        count = _outbound().scan_frames(array, before, at, packet_bytes_max, quality, rows)
         if count >= RUN_MIN:
             if begin < at:
                 yield data[begin:at]

@@ -57,7 +57,6 @@ class MqttSubscription:
         self.run_member = InFlight(_IN_A_RUN, [self], 0, 1, False)
         """Stands for each live message of a run that is in flight: none of them is sent again."""
 
-
     @property
     def is_plain(self) -> bool:
         """Its live messages go out as they are."""
