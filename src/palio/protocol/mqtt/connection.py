@@ -56,7 +56,7 @@ from palio.protocol.mqtt.states import (
     State,
 )  # fmt: skip
 from palio.protocol.mqtt.subscribing import Subscribing, own_name
-from palio.protocol.mqtt.turns import PacketTurns, Slices
+from palio.protocol.mqtt.turns import PacketTurns
 from palio.protocol.wire import control
 from palio.protocol.wire.codes import CloseCode, HelloRole
 from palio.protocol.wire.frames import FrameReader, Limits, MessageFrame
@@ -172,7 +172,7 @@ class MqttConnection:
             self.publishing.publish(packet, session, now_us)
         elif isinstance(packet, PublishRun):
             if not self.publishing.publish_run(packet, session, now_us):
-                self._turns.slices.append(self._one_by_one(packet, now_us))
+                self._turns.slices.append(self.publishing.one_by_one(packet, session, now_us))
         elif isinstance(packet, PubackRun):
             self.delivering.acknowledged_run(packet.packet_ids)
         elif isinstance(packet, Ack):
@@ -190,11 +190,6 @@ class MqttConnection:
             self._client_leaves(packet, session, now_us)
         else:
             raise protocol_error(f"{type(packet).__name__} must not come here")
-
-    def _one_by_one(self, run: PublishRun, now_us: int) -> Slices:
-        for packet in PacketReader(len(run.data), self.client.version).feed(run.packets):
-            self._handle(packet, now_us)
-            yield
 
     def _client_leaves(self, packet: DisconnectPacket, session: MqttSession, now_us: int) -> None:
         expiry_s = packet.properties.get("session_expiry")
@@ -315,23 +310,22 @@ class MqttConnection:
     def deliver(self, data: bytes, now_us: int) -> None:
         """Whole frames of the core."""
         for part in delivery_runs(data, self.client.packet_bytes_max):
-            if isinstance(part, bytes):
-                self._deliver_frames(part, now_us)
-            elif self.state is READY and (count := self.delivering.deliver_run(part)) < len(part):
-                self._deliver_frames(part.rest(count), now_us)
-
-    def _deliver_frames(self, data: bytes, now_us: int) -> None:
-        messages: list[MessageFrame] = []
-        for frame in self._frames.feed(data):
-            if type(frame) is MessageFrame:
-                messages.append(frame)
-                continue
+            frames = part
+            if not isinstance(frames, bytes):
+                frames = frames.rest(
+                    self.delivering.deliver_run(frames) if self.state is READY else 0
+                )
+            messages: list[MessageFrame] = []
+            for frame in self._frames.feed(frames):
+                if type(frame) is MessageFrame:
+                    messages.append(frame)
+                    continue
+                if messages and self.state is READY:
+                    self.delivering.deliver(messages, now_us)
+                messages = []
+                self._hear(frame, now_us)  # type: ignore[arg-type]
             if messages and self.state is READY:
                 self.delivering.deliver(messages, now_us)
-            messages = []
-            self._hear(frame, now_us)  # type: ignore[arg-type]
-        if messages and self.state is READY:
-            self.delivering.deliver(messages, now_us)
 
     def _hear(self, message: control.ControlMessage, now_us: int) -> None:
         match message:

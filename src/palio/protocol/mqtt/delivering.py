@@ -126,7 +126,8 @@ class OutboundMessages:
         self._give(message, wanting, getting, header.position)
 
     def deliver_run(self, run: DeliveryRun) -> int:
-        """Send the first messages of a run at once, and say how many."""
+        """Send the first messages of a run at once, and say how many. None of them would be sent again on
+        another connection: live subscriptions are those of a session that ends with this one."""
         wanting = list(map(self.subscriptions.get, run.ids))
         is_v5 = self._client.version is Version.V5
         if self._waiting or self.session.expiry_s or (is_v5 and self.alias_maximum):
@@ -287,10 +288,7 @@ class OutboundMessages:
     def _settle(self, packet_id: int, one: InFlight) -> None:
         del self.session.in_flight[packet_id]
         self._sent -= 1
-        if one is one.subscriptions[0].run_member:
-            self._owe(one.subscriptions[0])
-        else:
-            self._finished(one)
+        self._finished(one)
         while self._waiting and self._sent < self.receive_maximum:
             waiting = self._waiting.popleft()
             self._waiting_bytes -= len(waiting.message.payload) + _OVERHEAD_BYTES

@@ -20,6 +20,7 @@ from palio.protocol.mqtt.counts import MqttCounts
 from palio.protocol.mqtt.events import event_in
 from palio.protocol.mqtt.packets.codes import PacketError, ReasonCode, protocol_error
 from palio.protocol.mqtt.packets.properties import NONE, PacketType, Properties
+from palio.protocol.mqtt.packets.reader import PacketReader
 from palio.protocol.mqtt.packets.values import Ack, PublishPacket, Version, Will
 from palio.protocol.mqtt.ports import ClientPort, CorePort
 from palio.protocol.mqtt.retained import RetainedMessage, RetainedMessages
@@ -27,6 +28,7 @@ from palio.protocol.mqtt.runs import PublishRun
 from palio.protocol.mqtt.session import MqttSession, Unstored, UnstoredRun
 from palio.protocol.mqtt.settings import MqttSettings
 from palio.protocol.mqtt.topics import check_topic
+from palio.protocol.mqtt.turns import Slices
 from palio.protocol.wire.frames import Limits
 from palio.protocol.wire.message_headers import packed
 
@@ -87,6 +89,13 @@ class InboundMessages:
             session.unstored.append(UnstoredRun(number, ids))
             waiting.update(ids)
         return True
+
+    def one_by_one(self, run: PublishRun, session: MqttSession, now_us: int) -> Slices:
+        """Publish the messages of a run that cannot be published at once."""
+        for packet in PacketReader(len(run.data), self._client.version).feed(run.packets):
+            assert isinstance(packet, PublishPacket)
+            self.publish(packet, session, now_us)
+            yield
 
     def publish_will(self, will: Will, session: MqttSession, now_us: int) -> None:
         self.send(
