@@ -24,7 +24,7 @@ from palio.protocol.mqtt.greeting import Greeting, connack_code, disconnect_code
 from palio.protocol.mqtt.opening import SessionOpening
 from palio.protocol.mqtt.packets.codes import PacketError, ReasonCode, protocol_error
 from palio.protocol.mqtt.packets.properties import PacketType
-from palio.protocol.mqtt.packets.reader import PacketReader
+from palio.protocol.mqtt.packets.reader import PacketReader, PacketRun
 from palio.protocol.mqtt.packets.values import (
     Ack,
     Connack,
@@ -41,7 +41,7 @@ from palio.protocol.mqtt.packets.values import (
 from palio.protocol.mqtt.ports import ClientPort, CorePort
 from palio.protocol.mqtt.publishing import InboundMessages
 from palio.protocol.mqtt.retained import RetainedMessages
-from palio.protocol.mqtt.runs import PubackRun, PublishRun, Run, RunScan, delivery_runs
+from palio.protocol.mqtt.runs import PubackRun, PublishRun, RunScan, delivery_runs
 from palio.protocol.mqtt.session import MqttSession, SessionKey
 from palio.protocol.mqtt.sessions import Sessions
 from palio.protocol.mqtt.settings import MqttSettings
@@ -148,7 +148,7 @@ class MqttConnection:
         else:
             self.disconnect(error.code, str(error), now_us)
 
-    def _connect(self, packet: Packet | Run, now_us: int) -> None:
+    def _connect(self, packet: Packet | PacketRun, now_us: int) -> None:
         if not isinstance(packet, ConnectPacket):
             raise protocol_error("the first packet is CONNECT")
         self.client.version = self._packets.version = packet.version
@@ -165,7 +165,7 @@ class MqttConnection:
         self.close_reason = reason
         self._end()
 
-    def _handle(self, packet: Packet | Run, now_us: int) -> None:
+    def _handle(self, packet: Packet | PacketRun, now_us: int) -> None:
         session = self._session
         assert session is not None
         if isinstance(packet, PublishPacket):

@@ -24,11 +24,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from struct import Struct, pack, unpack_from
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from palio.protocol.mqtt.content import QOS as QOS_HEADER
+from palio.protocol.mqtt.packets.reader import RUN_MIN
 from palio.protocol.mqtt.packets.values import Version
 from palio.protocol.mqtt.run_layout import (
     END,
@@ -49,8 +50,6 @@ from palio.protocol.wire.frames import FrameKind, Limits, scan_publish
 from palio.protocol.wire.layout import NO, YES
 from palio.protocol.wire.message_headers import NO_HEADERS, SIZE_MAX, packed
 
-RUN_MIN = 16
-"""Fewer packets are quicker one by one."""
 RUN_BYTES_MIN = 512
 """In fewer bytes there are too few of them."""
 _PUBLISH, _PUBACK = 0x30, 0x4002
@@ -121,9 +120,6 @@ class PubackRun:
         self.packet_ids, self.end = packet_ids, end
 
 
-Run: TypeAlias = PublishRun | PubackRun
-
-
 class RunScan:
     """Finds runs in what a client sends. `limits` are those of the core's frames."""
 
@@ -139,7 +135,7 @@ class RunScan:
             np.int64,
         )
 
-    def __call__(self, data: bytes, at: int) -> Run | None:
+    def __call__(self, data: bytes, at: int) -> PublishRun | PubackRun | None:
         """The run that begins there; None: there is none that is worth it."""
         if data[at] >> 4 == _PUBLISH >> 4:
             return self._publishes(data, at)

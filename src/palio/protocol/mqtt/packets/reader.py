@@ -5,14 +5,25 @@ Many packets that are alike can be one run (runs.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from palio.protocol.mqtt.packets.codes import PacketError, ReasonCode, malformed
 from palio.protocol.mqtt.packets.decoding import decode
 from palio.protocol.mqtt.packets.values import ConnectPacket, Packet, Version
-from palio.protocol.mqtt.runs import RUN_MIN, Run, RunScan
 
 _LENGTH_BYTES_MAX = 4
+RUN_MIN = 16
+"""Fewer packets are quicker one by one."""
+
+
+class PacketRun(Protocol):
+    """Packets that are taken at once."""
+
+    @property
+    def end(self) -> int:
+        """Where they end in the data."""
+        ...
 
 
 class PacketReader:
@@ -27,8 +38,8 @@ class PacketReader:
         self.packet_bytes_max = packet_bytes_max
         """May be replaced after any packet."""
         self.version = version
-        self.runs: RunScan | None = None
-        """Finds them; None: packets come one by one."""
+        self.runs: Callable[[bytes, int], PacketRun | None] | None = None
+        """Finds the run that begins at a place in the data; None: packets come one by one."""
         self._rest = bytearray()
         self._needed = 2
 
@@ -37,7 +48,7 @@ class PacketReader:
         """How many bytes wait for the rest of their packet."""
         return len(self._rest)
 
-    def feed(self, data: bytes) -> Iterator[Packet | Run]:
+    def feed(self, data: bytes) -> Iterator[Packet | PacketRun]:
         """The packets that are complete now. Consume them before the next call."""
         if self._rest:
             self._rest += data
