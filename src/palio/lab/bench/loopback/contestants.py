@@ -55,7 +55,10 @@ PIECE = 500  # messages that are sent at once
 _CREDIT = 1 << 20
 _HEAR_S = 3.0  # by then brokers have heard of the subscriptions at the others
 PACED, _PACED_PER_S = 5000, 2000
-_HTTP_PACED_PER_S = 25  # durable requests on one connection wait for each other
+_HTTP_PACED_PER_S, _DURABLE_HTTP_PACED_PER_S = (
+    200,
+    25,
+)  # requests on one connection wait for each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +161,7 @@ def _http(
     with broker_process(http=at) as port, ExitStack() as stack:
         load = _connect(port, _by_symbol_and_price(size), stack, source=at, speaks_http=True)
         requests = join or (lambda messages: b"".join(map(http.one, messages)))
-        yield LoopbackContestant(load, size, _http_maker(size), requests)
+        yield LoopbackContestant(load, size, _http_maker(size), requests, _HTTP_PACED_PER_S)
 
 
 def _http_maker(size: LoadSize) -> Callable[[int, bool], bytes]:
@@ -178,7 +181,9 @@ def _durable_http(size: LoadSize) -> Iterator[LoopbackContestant]:
         predicates = _by_symbol_and_price(few)
         load = _connect(port, predicates, stack, durable=True, source=at, speaks_http=True)
         load.heard = _acknowledge
-        yield LoopbackContestant(load, few, _http_maker(few), http.many_durable, _HTTP_PACED_PER_S)
+        yield LoopbackContestant(
+            load, few, _http_maker(few), http.many_durable, _DURABLE_HTTP_PACED_PER_S
+        )
 
 
 def _http_lines(size: LoadSize) -> AbstractContextManager[LoopbackContestant]:
