@@ -68,7 +68,7 @@ class Pair:
         self.told: list[object] = []
         """To the core."""
         self.numbers = _NOW_US
-        self.position = 0
+        self.publisher = "pub"
         found = self.both[0].delivering.deliver_run
 
         def deliver_run(run: DeliveryRun) -> int:
@@ -114,8 +114,8 @@ class Pair:
 
     # ---- what comes
 
-    def subscribe(self, *asked: tuple[str, SubscriptionOptions]) -> list[int]:
-        self.receive(encode(SubscribePacket(1, asked), self.version))
+    def subscribe(self, *asked: tuple[str, SubscriptionOptions], **properties: object) -> list[int]:
+        self.receive(encode(SubscribePacket(1, asked, properties), self.version))
         made = [one.id for one in self.told if isinstance(one, SubscribeRequest)]
         self.told.clear()
         self.hear(*map(Subscribed, made))
@@ -126,12 +126,12 @@ class Pair:
         """Many that are alike, and a few that are not."""
         random, found = self.random, list[bytes]()
         for _ in range(random.randrange(1, 4)):
-            qos, first = random.randrange(2), random.randrange(1, 60_000)
-            topics = random.sample(_TOPICS, 3)
+            qos, first = random.randrange(2), random.choice((1, 40, random.randrange(1, 60_000)))
+            topics, stays = random.sample(_TOPICS, 3), random.choice((99, 99, 30))
             for i in range(random.randrange(60)):
                 payload = bytes(random.randrange(40))
                 one = PublishPacket(
-                    random.choice(topics), payload, qos, packet_id=qos * (first + i)
+                    random.choice(topics), payload, qos, packet_id=qos * (first + i % stays)
                 )
                 found.append(encode(one, self.version))
             found += [self.odd() for _ in range(random.randrange(3))]
@@ -154,6 +154,7 @@ class Pair:
         random, found = self.random, list[bytes]()
         for _ in range(random.randrange(1, 5)):
             topics, headers = random.sample(_TOPICS, 2), random.choice((NO_HEADERS, _QOS_1))
+            self.publisher = random.choice(("pub", self.both[0].delivering.publisher))
             some = random.sample(ids, min(3, len(ids)))
             for _ in range(random.randrange(60)):
                 self.numbers += 1
@@ -170,7 +171,7 @@ class Pair:
 
     def _frame(self, ids: tuple[int, ...], text: bytes, headers: bytes) -> bytes:
         body = self.random.choice((b"", b"body", bytes(500)))
-        header = DeliverHeader(ids, 0, "pub", self.numbers, 5)
+        header = DeliverHeader(ids, 0, self.publisher, self.numbers, 5)
         return message_frame(header, text, body, headers)
 
     # ---- what follows
@@ -235,13 +236,17 @@ def test_a_run_is_what_its_packets_are(seed: int) -> None:
         topic_alias_maximum=random.choice((0, 10)), credit=random.choice((10, 1000)), waiting_bytes_max=20_000,
     )  # fmt: skip
     pair = Pair(random, version, settings)
-    is_small = version is Version.V5 and random.random() < 0.3
-    properties = {"receive_maximum": 30, "maximum_packet_size": 300} if is_small else {}
+    is_small = version is Version.V5 and random.random() < 0.5
+    properties = {"receive_maximum": 30} if is_small else {}
+    if is_small and random.random() < 0.5:
+        properties["maximum_packet_size"] = 300
     pair.connect(**properties)
     plain = [SubscriptionOptions(0), SubscriptionOptions(1), SubscriptionOptions(2)]
     if version is Version.V5 and random.random() < 0.5:
         plain.append(SubscriptionOptions(1, no_local=True))
     ids = pair.subscribe(*[(f"s{i}", options) for i, options in enumerate(plain)])
+    if version is Version.V5 and random.random() < 0.3:
+        ids += pair.subscribe(("i", SubscriptionOptions(1)), subscription_identifier=(7,))
     for _ in range(8):
         data = pair.packets()
         cuts = sorted(random.sample(range(1, len(data) + 1), min(2, len(data))))
