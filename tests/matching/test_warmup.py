@@ -49,6 +49,8 @@ def test_a_source_in_any_folder_makes_kernels_stale() -> None:
     assert {path.parent.name for path in sources} == {
         *("computed", "counting", "encode", "file", "pivot", "versions"),
     }
+    sources += (Path(jit.__file__).parents[1] / "protocol").rglob("*kernels.py")
+    assert {"wire", "mqtt"} <= {path.parent.name for path in sources}
     assert jit.newest_source() >= max(path.stat().st_mtime for path in sources)
 
 

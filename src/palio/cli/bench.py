@@ -143,8 +143,8 @@ def bench_broker(
     contestant: Annotated[
         list[str] | None,
         typer.Option(
-            help="relay, live, http, http-lines, hop, durable, durable-postgres, topic, mqtt, mosquitto, "
-            "mqtt-1, mosquitto-1; repeatable."
+            help="relay, live, http, http-lines, hop, durable, durable-postgres, durable-http, topic, mqtt, "
+            "mosquitto, mqtt-1, mosquitto-1; repeatable."
         ),
     ] = None,
     as_json: AsJson = False,

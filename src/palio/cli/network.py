@@ -82,6 +82,8 @@ def broker(
 
     logs.start(log, getattr(logging, level.upper()))
     kernels.prepare()
+    if settings.mqtt is not None:
+        kernels.prepare_mqtt()
     try:
         server.run(settings, until_eof=until_eof)
     except LeaseLost as error:

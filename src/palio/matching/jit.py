@@ -71,8 +71,11 @@ def is_kept(kernel: Any) -> bool:
 
 @cache  # once a process: the sources do not change under it
 def newest_source() -> float:
-    """When a file that kernels may be made of changed last: any of matching, in every folder."""
-    return max(path.stat().st_mtime for path in Path(__file__).parent.rglob("*.py"))
+    """When a file that kernels may be made of changed last: any of matching, in every folder, and the kernels
+    of other layers."""
+    matching = Path(__file__).parent
+    sources = (*matching.rglob("*.py"), *matching.parent.rglob("*kernels.py"))
+    return max(path.stat().st_mtime for path in sources)
 
 
 @cache  # once a process and folder

@@ -12,15 +12,26 @@ from hypothesis import strategies as st
 
 from palio.errors import InvalidValue
 from palio.protocol.broker.admission import unreadable
-from palio.protocol.wire.batch import KERNEL_MIN, Entry, MessageBatch, rows_with_headers
+from palio.protocol.wire.batch import (
+    KERNEL_MIN,
+    Entry,
+    MessageBatch,
+    delays,
+    expiries,
+    header_blocks,
+    rows_with_headers,
+)
 from palio.protocol.wire.frames import Limits
 from palio.protocol.wire.message_headers import (
     CORRELATION,
     EXPIRES_US,
     NO_HEADERS,
+    NOT_BEFORE_US,
     STANDARD,
     body_of,
+    expiry,
     headers_of,
+    not_before,
     packed,
 )
 
@@ -112,6 +123,31 @@ def test_a_body_beyond_the_limit(count: int) -> None:
 def test_only_messages_with_headers_cost_more(count: int) -> None:
     assert rows_with_headers(batch_of(*[NO_HEADERS + b"\xff\xff"] * count)) == []
     assert rows_with_headers(batch_of(*[NO_HEADERS] * count, packed({"a": 1}, 9))) == [count]
+
+
+_PAYLOADS = (
+    NO_HEADERS, packed({"mqtt.qos": 1}, 99), packed({EXPIRES_US: 5}, 99), packed({NOT_BEFORE_US: 9}, 99), b"\x09\0\x80",
+    packed({"a": "b" * 90}, 999),
+)  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(_PAYLOADS), max_size=5), st.sampled_from(_PAYLOADS), st.integers(0, 40)
+)
+def test_headers_are_read_once_for_all_messages_that_have_them(
+    odd: list[bytes], usual: bytes, count: int
+) -> None:
+    payloads = [usual + b"body"] * count + [one + b"body" * (one[:1] != b"\t") for one in odd]
+    payloads = payloads or [NO_HEADERS]
+    batch = batch_of(*payloads)
+    blocks = header_blocks(batch)
+    assert sorted(row for rows in blocks.values() for row in rows) == rows_with_headers(batch)
+    for block, rows in blocks.items():
+        assert all(payloads[row].startswith(block) for row in rows)
+        assert len({headers_of(payloads[row]) == headers_of(block) for row in rows} - {True}) == 0
+    assert expiries(batch) == {row: at for row, one in enumerate(payloads) if (at := expiry(one))}
+    late = {row: at for row, one in enumerate(payloads) if (at := not_before(one)) > 7}
+    assert (delays(batch, 7), list(delays(batch, 7))) == (late, list(late))
 
 
 @given(st.binary(max_size=40))

@@ -8,15 +8,30 @@ turns. Afterwards messages are sent one by one at a moderate rate, for their age
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from rich.console import Console
 
 from palio.errors import PalioError
-from palio.lab.bench.harness import Column, Progress, Result, in_turns, silent, table
-from palio.lab.bench.loopback.contestants import CONTESTANTS, PIECE, SINKS, LoadSize, why_missing
+from palio.lab.bench.harness import (
+    Column,
+    Progress,
+    Result,
+    TurnTimes,
+    in_turns,
+    silent,
+    table,
+)
+from palio.lab.bench.loopback.contestants import (
+    CONTESTANTS,
+    PACED,
+    PIECE,
+    SINKS,
+    LoadSize,
+    why_missing,
+)
 from palio.lab.bench.loopback.load import STAMP_BYTES
 
 NAMES = tuple(CONTESTANTS)
@@ -32,7 +47,8 @@ class BrokerResult(Result):
     body_bytes: int
     per_second: float
     ratio: float  # to the relay, within the run
-    ratio_durable: float | None  # to the contestant `durable`, for those with another store
+    ratio_durable: float | None  # to the contestant `durable`, for others that store
+    ratio_mosquitto: float | None  # to Mosquitto with the same client, for the listener of MQTT
     p50_us: float
     p99_us: float
 
@@ -44,9 +60,11 @@ def run(
     body_bytes: int = 100,
     repeats: int = 3,
     contestants: Sequence[str] = NAMES,
+    paced: int = PACED,
     progress: Progress = silent,
 ) -> Iterator[BrokerResult]:
-    """Time the contestants; those whose programs are not installed are left out."""
+    """Time the contestants, and what they are compared with; those whose programs are not installed are left
+    out. `paced` messages are sent one by one, for their age."""
     unknown = set(contestants) - set(CONTESTANTS)
     if unknown:
         raise PalioError(f"no contestant {min(unknown)!r}; there are {', '.join(CONTESTANTS)}")
@@ -56,10 +74,9 @@ def run(
             f"{STAMP_BYTES} bytes and one repeat at least"
         )
     messages -= messages % PIECE
-    size = LoadSize(subscriptions, messages, bytes(body_bytes - STAMP_BYTES))
+    size = LoadSize(subscriptions, messages, bytes(body_bytes - STAMP_BYTES), paced)
     names = ["relay", *(name for name in contestants if name != "relay")]
-    if "durable-postgres" in names and "durable" not in names:
-        names.insert(1, "durable")  # what it is compared with
+    names += sorted({one for name in names if (one := rival(name))} - set(names))
     for name, reason in [(name, why_missing(name)) for name in names]:
         if reason is not None:
             print(f"palio: {name} is left out: {reason}", file=sys.stderr)
@@ -80,12 +97,23 @@ def run(
                 body_bytes=body_bytes,
                 per_second=messages / times.median(name),
                 ratio=times.speed_ratio(name, to="relay"),
-                ratio_durable=(
-                    times.speed_ratio(name, to="durable") if name.startswith("durable-") else None
-                ),
+                ratio_durable=_ratio(times, name, "durable", started),
+                ratio_mosquitto=_ratio(times, name, "mosquitto", started),
                 p50_us=1e6 * ages_s[len(ages_s) // 2],
                 p99_us=1e6 * ages_s[int(len(ages_s) * 0.99)],
             )
+
+
+def rival(name: str) -> str:
+    """Which contestant another one is compared with besides the relay; empty: with none."""
+    if name.startswith("durable-"):
+        return "durable"
+    return name.replace("mqtt", "mosquitto") if name.startswith("mqtt") else ""
+
+
+def _ratio(times: TurnTimes, name: str, kind: str, started: Container[str]) -> float | None:
+    to = rival(name)
+    return times.speed_ratio(name, to=to) if to.startswith(kind) and to in started else None
 
 
 _COLUMNS: list[Column[BrokerResult]] = [
@@ -93,10 +121,15 @@ _COLUMNS: list[Column[BrokerResult]] = [
     Column("subscriptions", lambda r: f"{r.subscriptions:,}"),
     Column("messages/s", lambda r: f"{r.per_second:,.0f}"),
     Column("of the relay", lambda r: f"{r.ratio:.0%}"),
-    Column("of durable", lambda r: "" if r.ratio_durable is None else f"{r.ratio_durable:.0%}"),
+    Column("of durable", lambda r: _share(r.ratio_durable)),
+    Column("of mosquitto", lambda r: _share(r.ratio_mosquitto)),
     Column("p50", lambda r: f"{r.p50_us:,.0f} us"),
     Column("p99", lambda r: f"{r.p99_us:,.0f} us"),
 ]
+
+
+def _share(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.0%}"
 
 
 def show(console: Console, results: Sequence[BrokerResult]) -> None:

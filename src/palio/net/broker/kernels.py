@@ -27,6 +27,14 @@ def prepare() -> None:
     rehearse(os.urandom)
 
 
+@cache
+def prepare_mqtt() -> None:
+    """The same for a broker that listens for clients of MQTT."""
+    from palio.protocol.mqtt import runs
+
+    runs.warm()
+
+
 def load() -> None:
     """Load all kernels from the cache, or compile them."""
     from palio.matching import warmup
@@ -35,4 +43,5 @@ def load() -> None:
 
     warmup.warm()
     encode.warm()
+    prepare_mqtt()
     rehearse(os.urandom)

@@ -77,6 +77,9 @@ class Server:
         self._opened = opened
         self._dialling_tls = tls.dialling
         limits = descriptors.bounded(config).limits
+        http = (
+            _http_listener() if config.http is not None else None
+        )  # takes 100 ms: before its first turn
         self.host = BrokerHost(core, opened.store, clock, limits, config.times)
         if opened.lease is not None:
             loop = asyncio.get_running_loop()
@@ -106,8 +109,8 @@ class Server:
                 after_commit,
             )  # fmt: skip
             self._listeners.append(self._mqtt)
-        if config.http is not None:
-            self._http = _http_listener()(config.http, config, tls.listening, opened.store)
+        if http is not None and config.http is not None:
+            self._http = http(config.http, config, tls.listening, opened.store)
             self._listeners.append(self._http)
         self._web: WebServer | None = None
         self._diallers: dict[str, asyncio.Task[None]] = {}

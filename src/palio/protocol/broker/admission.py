@@ -31,7 +31,7 @@ from palio.protocol.broker.schemas import SchemaChecks
 from palio.protocol.durability.delayed import DelayedMessages
 from palio.protocol.interfaces import PATTERN, PublishGrant
 from palio.protocol.wire import message_headers
-from palio.protocol.wire.batch import KERNEL_MIN, MessageBatch, delays, rows_with_headers
+from palio.protocol.wire.batch import KERNEL_MIN, MessageBatch, delays, header_blocks
 from palio.protocol.wire.codes import CloseCode, RejectionCode
 from palio.protocol.wire.control import Rejected
 from palio.protocol.wire.frames import Limits
@@ -86,10 +86,10 @@ class Admission:
     ) -> MessageBatch:
         """The messages of a client whose headers and bodies are as they must be, and that may wait for
         their time if they are delayed."""
-        headed = rows_with_headers(batch)
-        wrong = unreadable(batch, self._limits, headed)
+        blocks = header_blocks(batch)
+        wrong = unreadable(batch, self._limits, blocks)
         refused = set(wrong)
-        if headed:
+        if blocks:
             for row, error in _not_to_be_delayed(batch, delayed, now_us).items():
                 refused.add(row)
                 self._reject(batch, row, error)
@@ -263,10 +263,10 @@ def _told(error: Exception) -> str:
 
 
 def unreadable(
-    batch: MessageBatch, limits: Limits, headed: list[int] | None = None
+    batch: MessageBatch, limits: Limits, blocks: dict[bytes, list[int]] | None = None
 ) -> dict[int, InvalidValue]:
     """The messages whose headers or bodies are not as they must be, by row, each with what is wrong.
-    `headed`: those with headers, if they are known."""
+    `blocks`: its `header_blocks`, if they are known."""
     found: dict[int, InvalidValue] = {}
     length = batch.rows[:, END] - batch.rows[:, PAYLOAD]
     if int(length.max()) > SIZE_BYTES + limits.body:
@@ -274,17 +274,11 @@ def unreadable(
             size = len(batch.body(row))
             if size > limits.body:
                 found[row] = InvalidValue(f"a body of {size} bytes; the most are {limits.body}")
-    known: dict[bytes, InvalidValue | None] = {}
-    for row in rows_with_headers(batch) if headed is None else headed:
-        begin, end = batch.rows[row, PAYLOAD : END + 1].tolist()
-        head = SIZE_BYTES + int.from_bytes(batch.data[begin : begin + SIZE_BYTES], "little")
-        block = batch.data[begin : min(begin + head, end)]
-        if block not in known:
-            known[block] = _wrong_with(block, head, limits)
-        error = known[block]
+    for block, rows in (header_blocks(batch) if blocks is None else blocks).items():
+        error = _wrong_with(block, limits)
         if error is not None:
-            found[row] = error
-    return found
+            found.update(dict.fromkeys(rows, error))
+    return dict(sorted(found.items()))
 
 
 def _not_to_be_delayed(
@@ -300,7 +294,8 @@ def _not_to_be_delayed(
     return found
 
 
-def _wrong_with(block: bytes, size: int, limits: Limits) -> InvalidValue | None:
+def _wrong_with(block: bytes, limits: Limits) -> InvalidValue | None:
+    size = SIZE_BYTES + int.from_bytes(block[:SIZE_BYTES], "little")
     if len(block) < size:
         return InvalidValue(f"its headers are cut off: {len(block)} of {size} bytes")
     if size > SIZE_BYTES + limits.headers:

@@ -49,7 +49,6 @@ from palio.protocol.wire.batch import (
     expiries,
     joined,
     new_rows,
-    rows_with_headers,
 )
 from palio.protocol.wire.control import CloseCode
 from palio.protocol.wire.encode import forward_frames
@@ -193,8 +192,6 @@ class DataPath:
 
     def _unexpired(self, batch: MessageBatch, matches: Matches) -> tuple[MessageBatch, Matches]:
         """The messages whose time is not over."""
-        if not rows_with_headers(batch):
-            return batch, matches
         gone = {row for row, instant in expiries(batch).items() if instant <= self.now_us}
         if not gone:
             return batch, matches

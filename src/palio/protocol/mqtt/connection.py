@@ -24,7 +24,7 @@ from palio.protocol.mqtt.greeting import Greeting, connack_code, disconnect_code
 from palio.protocol.mqtt.opening import SessionOpening
 from palio.protocol.mqtt.packets.codes import PacketError, ReasonCode, protocol_error
 from palio.protocol.mqtt.packets.properties import PacketType
-from palio.protocol.mqtt.packets.reader import PacketReader
+from palio.protocol.mqtt.packets.reader import PacketReader, PacketRun
 from palio.protocol.mqtt.packets.values import (
     Ack,
     Connack,
@@ -41,6 +41,7 @@ from palio.protocol.mqtt.packets.values import (
 from palio.protocol.mqtt.ports import ClientPort, CorePort
 from palio.protocol.mqtt.publishing import InboundMessages
 from palio.protocol.mqtt.retained import RetainedMessages
+from palio.protocol.mqtt.runs import PubackRun, PublishRun, RunScan, delivery_runs
 from palio.protocol.mqtt.session import MqttSession, SessionKey
 from palio.protocol.mqtt.sessions import Sessions
 from palio.protocol.mqtt.settings import MqttSettings
@@ -56,23 +57,8 @@ from palio.protocol.mqtt.states import (
 )  # fmt: skip
 from palio.protocol.mqtt.subscribing import Subscribing, own_name
 from palio.protocol.mqtt.turns import PacketTurns
+from palio.protocol.wire import control
 from palio.protocol.wire.codes import CloseCode, HelloRole
-from palio.protocol.wire.control import (
-    VERSION,
-    Bye,
-    ControlMessage,
-    Done,
-    Hello,
-    Ping,
-    Pong,
-    Published,
-    Refused,
-    Rejected,
-    Subscribed,
-    SubscriptionEnded,
-    Unsubscribed,
-    Welcome,
-)
 from palio.protocol.wire.frames import FrameReader, Limits, MessageFrame
 
 CONNECT_BYTES_MAX = 128 << 10
@@ -162,11 +148,12 @@ class MqttConnection:
         else:
             self.disconnect(error.code, str(error), now_us)
 
-    def _connect(self, packet: Packet, now_us: int) -> None:
+    def _connect(self, packet: Packet | PacketRun, now_us: int) -> None:
         if not isinstance(packet, ConnectPacket):
             raise protocol_error("the first packet is CONNECT")
         self.client.version = self._packets.version = packet.version
         self._packets.packet_bytes_max = self._settings.packet_bytes_max
+        self._packets.runs = RunScan(self._settings, self._frames.limits, packet.version)
         self.state = WELCOMING  # from now on a refusal is a CONNACK
         self._greeting = Greeting(packet, self._settings, self._sessions.new_client_id)
         self.core.say(self._greeting.hello())
@@ -178,11 +165,16 @@ class MqttConnection:
         self.close_reason = reason
         self._end()
 
-    def _handle(self, packet: Packet, now_us: int) -> None:
+    def _handle(self, packet: Packet | PacketRun, now_us: int) -> None:
         session = self._session
         assert session is not None
         if isinstance(packet, PublishPacket):
             self.publishing.publish(packet, session, now_us)
+        elif isinstance(packet, PublishRun):
+            if not self.publishing.publish_run(packet, session, now_us):
+                self._turns.slices.append(self.publishing.one_by_one(packet, session, now_us))
+        elif isinstance(packet, PubackRun):
+            self.delivering.acknowledged_run(packet.packet_ids)
         elif isinstance(packet, Ack):
             if packet.type is PacketType.PUBREL:
                 self.publishing.release(packet, session)
@@ -294,7 +286,7 @@ class MqttConnection:
         if self.state is not ENDED:
             self.state = ENDED
             self._deadlines.clear()
-            self.core.say(Bye(self.close_reason or "the client has left", CloseCode.REMOTE))
+            self.core.say(control.Bye(self.close_reason or "the client has left", CloseCode.REMOTE))
 
     def gone(self, code: CloseCode, reason: str, now_us: int) -> None:
         """The core, or the host, ends the link; nothing that is said to it arrives."""
@@ -317,49 +309,55 @@ class MqttConnection:
 
     def deliver(self, data: bytes, now_us: int) -> None:
         """Whole frames of the core."""
-        messages: list[MessageFrame] = []
-        for frame in self._frames.feed(data):
-            if type(frame) is MessageFrame:
-                messages.append(frame)
-                continue
+        for part in delivery_runs(data, self.client.packet_bytes_max):
+            frames = part
+            if not isinstance(frames, bytes):
+                frames = frames.rest(
+                    self.delivering.deliver_run(frames) if self.state is READY else 0
+                )
+            messages: list[MessageFrame] = []
+            for frame in self._frames.feed(frames):
+                if type(frame) is MessageFrame:
+                    messages.append(frame)
+                    continue
+                if messages and self.state is READY:
+                    self.delivering.deliver(messages, now_us)
+                messages = []
+                self._hear(frame, now_us)  # type: ignore[arg-type]
             if messages and self.state is READY:
                 self.delivering.deliver(messages, now_us)
-            messages = []
-            self._hear(frame, now_us)  # type: ignore[arg-type]
-        if messages and self.state is READY:
-            self.delivering.deliver(messages, now_us)
 
-    def _hear(self, message: ControlMessage, now_us: int) -> None:
+    def _hear(self, message: control.ControlMessage, now_us: int) -> None:
         match message:
-            case Ping(number):
+            case control.Ping(number):
                 if self.state is not ENDED:
-                    self.core.say(Pong(number))
-            case Welcome():
+                    self.core.say(control.Pong(number))
+            case control.Welcome():
                 if self._restored is not None and self.state is RESTORING:
                     self._take_restored(self._restored, message, now_us)
                 else:
                     self._welcomed(message, now_us)
-            case Bye(reason, code):
+            case control.Bye(reason, code):
                 self.gone(code, reason, now_us)
-            case Published(number):
+            case control.Published(number):
                 if self._session is not None:
                     self.publishing.stored(number, self._session)
                     self._end_if_over()
-            case Rejected(number, reason, code):
+            case control.Rejected(number, reason, code):
                 if self._session is not None:
                     self.publishing.rejected(number, reason, code, self._session)
                     self._end_if_over()
-            case Subscribed(id) | Unsubscribed(id) | Done(id):
+            case control.Subscribed(id) | control.Unsubscribed(id) | control.Done(id):
                 self._subscribing.answered(id)
-            case Refused():
+            case control.Refused():
                 self._subscribing.refused(message)
-            case SubscriptionEnded(id, reason, code):
+            case control.SubscriptionEnded(id, reason, code):
                 if self._session is not None and self._subscribing.ended(id, self._session):
                     self.disconnect(end_code(code), reason, now_us)
             case _:
                 pass
 
-    def _welcomed(self, welcome: Welcome, now_us: int) -> None:
+    def _welcomed(self, welcome: control.Welcome, now_us: int) -> None:
         greeting = self._greeting
         if self.state is not WELCOMING or greeting is None:
             return
@@ -379,9 +377,9 @@ class MqttConnection:
     def restore(self, key: SessionKey) -> None:
         """Hold a session whose client a restart of the broker has cut off."""
         self._restored, self.state = key, RESTORING
-        self.core.say(Hello(VERSION, HelloRole.CLIENT, own_name(key.client_id)))
+        self.core.say(control.Hello(control.VERSION, HelloRole.CLIENT, own_name(key.client_id)))
 
-    def _take_restored(self, key: SessionKey, welcome: Welcome, now_us: int) -> None:
+    def _take_restored(self, key: SessionKey, welcome: control.Welcome, now_us: int) -> None:
         session = self._session = self._opening.restore(key, welcome, self, now_us)
         if session is None or session.will is None:
             self._end()

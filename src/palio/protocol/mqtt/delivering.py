@@ -11,7 +11,7 @@ subscriptions, live ones by bytes, and what is over the bound is dropped and cou
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from palio.protocol.durability.last_values import LastValue
@@ -21,6 +21,7 @@ from palio.protocol.mqtt.packets.codes import ReasonCode
 from palio.protocol.mqtt.packets.properties import PacketType
 from palio.protocol.mqtt.packets.values import Ack, PublishPacket, Version
 from palio.protocol.mqtt.ports import ClientPort, CorePort
+from palio.protocol.mqtt.runs import DeliveryRun
 from palio.protocol.mqtt.session import InFlight, MqttSession, MqttSubscription
 from palio.protocol.wire.control import Credit
 from palio.protocol.wire.frames import MessageFrame
@@ -123,6 +124,39 @@ class OutboundMessages:
             return
         # those that do not get it have their credit back with the others
         self._give(message, wanting, getting, header.position)
+
+    def deliver_run(self, run: DeliveryRun) -> int:
+        """Send the first messages of a run at once, and say how many. None of them would be sent again on
+        another connection: live subscriptions are those of a session that ends with this one."""
+        wanting = list(map(self.subscriptions.get, run.ids))
+        is_v5 = self._client.version is Version.V5
+        if self._waiting or self.session.expiry_s or (is_v5 and self.alias_maximum):
+            return 0
+        getting = [one for one in wanting if one is not None and one.is_plain]
+        if len(getting) < len(wanting):
+            return 0
+        qualities = [
+            qos and min(qos, one.options.qos)
+            for qos, one in zip(run.qualities, getting, strict=True)
+        ]
+        ids = range(0)
+        if any(qualities):
+            room = self.receive_maximum - self._sent
+            ids = self.session.next_packet_ids(min(room, sum(qualities)))
+            if len(ids) < sum(qualities):
+                ends = [place for place, qos in enumerate(qualities) if qos]
+                del qualities[ends[len(ids)] :]
+        if not qualities:
+            return 0
+        self._client.publish_many(run.packets(qualities, ids.start, self._client.version))
+        self._counts.delivered += len(qualities)
+        self._sent += len(ids)
+        sent = [one.run_member for one, qos in zip(getting, qualities, strict=False) if qos]
+        self.session.use_packet_ids(ids, sent)
+        for one, qos in zip(getting, qualities, strict=False):
+            if not qos:
+                self._owe(one)
+        return len(qualities)
 
     def _sent_already(self, subscription: MqttSubscription, position: int) -> None:
         """The core sends what this connection has sent again; the client may have acknowledged it."""
@@ -243,6 +277,14 @@ class OutboundMessages:
             progress.received(one.position)
             self.session.is_changed = True
 
+    def acknowledged_run(self, packet_ids: Sequence[int]) -> None:
+        """PUBACKs."""
+        in_flight = self.session.in_flight
+        for packet_id in packet_ids:
+            one = in_flight.get(packet_id)
+            if one is not None and one.qos == 1:
+                self._settle(packet_id, one)
+
     def _settle(self, packet_id: int, one: InFlight) -> None:
         del self.session.in_flight[packet_id]
         self._sent -= 1
@@ -265,12 +307,16 @@ class OutboundMessages:
 
     def _done(self, subscriptions: list[MqttSubscription], position: int) -> None:
         for one in subscriptions:
-            if not one.id:
-                continue
-            if position:
+            if not position:
+                self._owe(one)
+            elif one.id:
                 self._core.acknowledge(one.id, position)
-                continue
-            one.owed += 1
-            if one.owed * 2 >= one.credit:
-                self._core.say(Credit(one.id, one.owed))
-                one.owed = 0
+
+    def _owe(self, one: MqttSubscription) -> None:
+        """The client has a live message: its credit is granted again, with that of others."""
+        if not one.id:
+            return
+        one.owed += 1
+        if one.owed * 2 >= one.credit:
+            self._core.say(Credit(one.id, one.owed))
+            one.owed = 0

@@ -8,17 +8,20 @@ Some packets wait until what was stored before them is committed, so that a cras
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import count
 
 from palio.protocol.mqtt.packets.codes import ReasonCode
 from palio.protocol.mqtt.packets.encoding import encode, encode_publish
 from palio.protocol.mqtt.packets.properties import NONE, Properties
 from palio.protocol.mqtt.packets.values import Packet, PublishPacket, Version
+from palio.protocol.mqtt.runs import PublishRun, encode_pubacks
 from palio.protocol.wire.control import Acknowledge, ControlMessage
 from palio.protocol.wire.frames import control_frame, message_frame
 from palio.protocol.wire.headers import PublishHeader
 
 _POSITIONS_MAX = 8192
+_PUBACK_BYTES = 4
 
 
 class CorePort:
@@ -47,6 +50,13 @@ class CorePort:
         header = PublishHeader(self.number, now_us, durable)
         self._frames.append(message_frame(header, attributes, body, headers))
         return self.number
+
+    def publish_run(self, run: PublishRun, now_us: int) -> int:
+        """Publish many messages; gives the number of the first."""
+        first = self.number + 1
+        self._frames.append(run.frames(first, now_us))
+        self.number += len(run)
+        return first
 
     def acknowledge(self, id: int, position: int) -> None:
         """The client has a message of a durable subscription."""
@@ -113,6 +123,15 @@ class ClientPort:
             return False
         self._out(held).append(data)
         return True
+
+    def publish_many(self, packets: bytes) -> None:
+        """Send messages that are not larger than the client takes."""
+        self._packets.append(packets)
+
+    def acknowledge(self, packet_ids: Sequence[int]) -> None:
+        """Send PUBACKs that say success."""
+        if packet_ids and self.packet_bytes_max >= _PUBACK_BYTES:
+            self._packets.append(encode_pubacks(packet_ids))
 
     def _out(self, held: bool) -> list[bytes]:
         return self._held if held and self.waits else self._packets

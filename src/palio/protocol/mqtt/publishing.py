@@ -20,12 +20,15 @@ from palio.protocol.mqtt.counts import MqttCounts
 from palio.protocol.mqtt.events import event_in
 from palio.protocol.mqtt.packets.codes import PacketError, ReasonCode, protocol_error
 from palio.protocol.mqtt.packets.properties import NONE, PacketType, Properties
+from palio.protocol.mqtt.packets.reader import PacketReader
 from palio.protocol.mqtt.packets.values import Ack, PublishPacket, Version, Will
 from palio.protocol.mqtt.ports import ClientPort, CorePort
 from palio.protocol.mqtt.retained import RetainedMessages
-from palio.protocol.mqtt.session import MqttSession, Unstored
+from palio.protocol.mqtt.runs import PublishRun
+from palio.protocol.mqtt.session import MqttSession, Unstored, UnstoredRun
 from palio.protocol.mqtt.settings import MqttSettings
 from palio.protocol.mqtt.topics import check_topic
+from palio.protocol.mqtt.turns import Slices
 from palio.protocol.wire.codes import RejectionCode
 from palio.protocol.wire.frames import Limits
 from palio.protocol.wire.message_headers import Headers, packed
@@ -58,12 +61,7 @@ class InboundMessages:
             if id in session.incoming:
                 self._client.send(Ack(PacketType.PUBREC, id))
                 return
-            waiting = session.unstored_ids | session.incoming.keys()
-            # 3.1.1 knows no such bound, but packet ids
-            if (
-                len(waiting) >= self._settings.receive_maximum
-                and self._client.version is Version.V5
-            ):
+            if self._is_over_maximum(session, 1):
                 raise PacketError(
                     ReasonCode.RECEIVE_MAXIMUM_EXCEEDED,
                     f"{self._settings.receive_maximum} messages are not acknowledged, and one more "
@@ -73,6 +71,37 @@ class InboundMessages:
             topic, packet.payload, packet.qos, packet.retain, packet.properties, now_us,
             packet.packet_id, session,
         )  # fmt: skip
+
+    def _is_over_maximum(self, session: MqttSession, more: int) -> bool:
+        """Would so many more messages be too many? 3.1.1 knows no such bound, but packet ids."""
+        maximum = self._settings.receive_maximum - more
+        stored, incoming = session.unstored_ids, session.incoming
+        if self._client.version is not Version.V5 or len(stored) + len(incoming) <= maximum:
+            return False
+        return len(stored | incoming.keys()) > maximum
+
+    def publish_run(self, run: PublishRun, session: MqttSession, now_us: int) -> bool:
+        """Publish many messages; False: one is not new, or they are too many. Then none is published."""
+        ids = run.packet_ids if run.qos else []
+        waiting, incoming = session.unstored_ids, session.incoming
+        is_new = len(set(ids)) == len(ids) and waiting.isdisjoint(ids)
+        if not is_new or not incoming.keys().isdisjoint(ids):
+            return False
+        if self._is_over_maximum(session, len(ids)):
+            return False
+        number = self._core.publish_run(run, now_us)
+        self._counts.published += len(run)
+        if ids:
+            session.unstored.append(UnstoredRun(number, ids))
+            waiting.update(ids)
+        return True
+
+    def one_by_one(self, run: PublishRun, session: MqttSession, now_us: int) -> Slices:
+        """Publish the messages of a run that cannot be published at once."""
+        for packet in PacketReader(len(run.data), self._client.version).feed(run.packets):
+            assert isinstance(packet, PublishPacket)
+            self.publish(packet, session, now_us)
+            yield
 
     def publish_will(self, will: Will, session: MqttSession, now_us: int) -> None:
         self.send(
@@ -158,17 +187,23 @@ class InboundMessages:
         """All durable messages up to this number are stored."""
         while session.unstored and session.unstored[0].number <= number:
             one = session.unstored.popleft()
+            if isinstance(one, UnstoredRun):
+                stored, others = one.split(number)
+                if others is not None:
+                    session.unstored.appendleft(others)
+                session.unstored_ids.difference_update(stored)
+                self._client.acknowledge(stored)
+                continue
             if one.packet_id:
                 session.unstored_ids.discard(one.packet_id)
                 self._client.send(Ack(_ANSWERS[one.qos], one.packet_id, properties=NONE))
 
     def rejected(self, number: int, reason: str, code: RejectionCode, session: MqttSession) -> None:
-        for place, one in enumerate(session.unstored):
-            if one.number == number:
-                del session.unstored[place]
-                session.unstored_ids.discard(one.packet_id)
-                if session.incoming.pop(one.packet_id, None) is not None:
-                    session.is_changed = True
-                self._refuse(one.packet_id, one.qos, _REJECTED[code], reason)
-                return
-        self._counts.refused += 1
+        one = session.take_unstored(number)
+        if one is None:
+            self._counts.refused += 1
+            return
+        session.unstored_ids.discard(one.packet_id)
+        if session.incoming.pop(one.packet_id, None) is not None:
+            session.is_changed = True
+        self._refuse(one.packet_id, one.qos, _REJECTED[code], reason)

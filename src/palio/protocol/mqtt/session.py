@@ -2,7 +2,7 @@
 
     subscriptions   by topic filter, as it was written
     in_flight       packet id ─▶ a QoS 1 or 2 message that the client has not acknowledged, in order
-    unstored        durable messages that were published and the core has not stored yet
+    unstored        durable messages that were published and the core has not stored yet; or runs of them
     incoming        packet ids of QoS 2 messages that were published and not released, and their numbers
     reserved        packet ids of before a restart, whose messages the core will send again
 
@@ -12,6 +12,7 @@ Packet ids of the two directions have nothing to do with each other.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from palio.protocol.mqtt.content import MqttMessage
@@ -19,6 +20,7 @@ from palio.protocol.mqtt.packets.values import SubscriptionOptions, Will
 from palio.protocol.mqtt.progress import DeliveryProgress
 
 _PACKET_IDS = 65_535
+_IN_A_RUN = MqttMessage("", b"", 1, False, {})
 
 
 class SessionKey(NamedTuple):
@@ -33,7 +35,7 @@ class MqttSubscription:
 
     __slots__ = (
         "credit", "durable", "group", "id", "identifier", "options", "owed", "predicate", "progress",
-        "resent", "text",
+        "resent", "run_member", "text",
     )  # fmt: skip
 
     def __init__(self, text: str, predicate: str, options: SubscriptionOptions) -> None:
@@ -51,6 +53,13 @@ class MqttSubscription:
         """Positions that this connection sent again by itself; the core does so, too."""
         self.progress: DeliveryProgress | None = None
         """Of a durable subscription that is the session's own."""
+        self.run_member = InFlight(_IN_A_RUN, [self], 0, 1, False)
+        """Stands for each live message of a run that is in flight: none of them is sent again."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Its live messages go out as they are."""
+        return self.progress is None and not self.identifier and not self.options.no_local
 
 
 class InFlight:
@@ -77,6 +86,26 @@ class Unstored(NamedTuple):
     qos: int
 
 
+class UnstoredRun(NamedTuple):
+    """Messages of quality 1 with numbers one after the other, in place of as many `Unstored`."""
+
+    number: int
+    """Of the first."""
+    packet_ids: Sequence[int]
+
+    def __contains__(self, number: object) -> bool:
+        return isinstance(number, int) and 0 <= number - self.number < len(self.packet_ids)
+
+    def split(self, number: int) -> tuple[Sequence[int], UnstoredRun | None]:
+        """The packet ids up to a number, and the run of the others."""
+        count = number + 1 - self.number
+        stored, others = self.packet_ids[:count], self.packet_ids[count:]
+        return stored, UnstoredRun(number + 1, others) if others else None
+
+    def members(self) -> list[Unstored]:
+        return [Unstored(n, id, 1) for n, id in enumerate(self.packet_ids, self.number)]
+
+
 class MqttSession:
     def __init__(self, key: SessionKey) -> None:
         self.key = key
@@ -87,7 +116,7 @@ class MqttSession:
         self.in_flight: dict[int, InFlight] = {}
         self.incoming: dict[int, int] = {}
         self.reserved: set[int] = set()
-        self.unstored: deque[Unstored] = deque()
+        self.unstored: deque[Unstored | UnstoredRun] = deque()
         self.unstored_ids: set[int] = set()
         """Their packet ids."""
         self.will: Will | None = None
@@ -99,7 +128,23 @@ class MqttSession:
 
     def follow(self, before: MqttSession) -> None:
         """Begin after a session that is over: what it published may still be stored, and retained."""
-        self.unstored.extend([one._replace(packet_id=0) for one in before.unstored])
+        for some in before.unstored:
+            members = some.members() if isinstance(some, UnstoredRun) else [some]
+            self.unstored.extend([one._replace(packet_id=0) for one in members])
+
+    def take_unstored(self, number: int) -> Unstored | None:
+        """Remove the message with this number from those that are not stored."""
+        for place, some in enumerate(self.unstored):
+            if isinstance(some, UnstoredRun) and number in some:
+                self.unstored.rotate(-place)
+                del self.unstored[0]
+                self.unstored.extendleft(reversed(some.members()))
+                self.unstored.rotate(place)
+                return self.take_unstored(number)
+            if isinstance(some, Unstored) and some.number == number:
+                del self.unstored[place]
+                return some
+        return None
 
     def settle_incoming(self, published: int) -> None:
         """After a restart: what the core has not stored up to this number will come again as new."""
@@ -108,6 +153,17 @@ class MqttSession:
             for id, number in self.incoming.items()
             if number <= published or id in self.unstored_ids
         }
+
+    def next_packet_ids(self, count: int) -> range:
+        """So many packet ids that are free, one after the other, or fewer; `use_packet_ids` takes them."""
+        first = self._packet_id % _PACKET_IDS + 1
+        ids = range(first, min(first + count, _PACKET_IDS + 1))
+        is_free = self.in_flight.keys().isdisjoint(ids) and self.reserved.isdisjoint(ids)
+        return ids if is_free else range(0)
+
+    def use_packet_ids(self, ids: range, messages: Iterable[InFlight]) -> None:
+        self.in_flight.update(zip(ids, messages, strict=True))
+        self._packet_id = ids[-1] if ids else self._packet_id
 
     def new_packet_id(self) -> int:
         """A packet id that is free; 0: there is none."""

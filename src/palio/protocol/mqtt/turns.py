@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from palio.protocol.mqtt.packets.codes import PacketError, ReasonCode
-from palio.protocol.mqtt.packets.reader import PacketReader
+from palio.protocol.mqtt.packets.reader import PacketReader, PacketRun
 from palio.protocol.mqtt.packets.values import Packet
 
 Slices: TypeAlias = Iterator[None]
@@ -26,7 +26,7 @@ class PacketTurns:
         self._reader, self._is_over = reader, is_over or _never
         self._arrived: list[bytes] = []
         self._bytes = 0
-        self._packets: Iterator[Packet] | None = None
+        self._packets: Iterator[Packet | PacketRun] | None = None
         self.slices: deque[Slices] = deque()
         """What is done before the next packet is read."""
 
@@ -45,7 +45,7 @@ class PacketTurns:
         self.slices.clear()
         self._packets = None
 
-    def packets(self) -> Iterator[Packet]:
+    def packets(self) -> Iterator[Packet | PacketRun]:
         """Those of one turn."""
         while not self._is_over():
             if self.slices:

@@ -43,6 +43,7 @@ KERNEL_MIN = 16
 """For fewer messages, Python is faster than a kernel."""
 JOINED_MAX = 64
 """Batches with fewer messages are joined before the lookup."""
+_COMMON_BYTES_MAX = 64
 OVERHEAD_BYTES = 40
 """Bytes that each message counts in bounds besides attributes and payload."""
 
@@ -300,24 +301,51 @@ def rows_with_headers(batch: MessageBatch) -> list[int]:
     return found
 
 
+def header_blocks(batch: MessageBatch) -> dict[bytes, list[int]]:
+    """The different headers in a batch as they stand before the bodies, each with the rows that have it. Those
+    that are cut off are shorter than they say."""
+    rows = rows_with_headers(batch)
+    if len(rows) >= KERNEL_MIN and (common := _common_headers(batch, rows)):
+        return {common: rows}
+    found: dict[bytes, list[int]] = {}
+    data, parts = batch.data, batch.rows[:, PAYLOAD : END + 1].tolist()
+    for row in rows:
+        begin, end = parts[row]
+        stop = begin + SIZE_BYTES + int.from_bytes(data[begin : begin + SIZE_BYTES], "little")
+        found.setdefault(data[begin : min(stop, end)], []).append(row)
+    return found
+
+
+def _common_headers(batch: MessageBatch, rows: list[int]) -> bytes:
+    """The headers of these rows, if all have the same short ones; else nothing."""
+    begin, end = batch.rows[rows, PAYLOAD], batch.rows[rows, END]
+    first = int(begin[0])
+    size = SIZE_BYTES + int.from_bytes(batch.data[first : first + SIZE_BYTES], "little")
+    if size > _COMMON_BYTES_MAX or int((end - begin).min()) < size:
+        return b""
+    view = np.frombuffer(batch.data, np.uint8)
+    blocks = view[begin[:, None] + np.arange(size)]
+    return batch.data[first : first + size] if (blocks == blocks[0]).all() else b""
+
+
 def delays(batch: MessageBatch, now_us: int) -> dict[int, int]:
     """The messages that are to be published later, by row, each with its instant."""
     found = {}
-    for row in rows_with_headers(batch):
-        instant = not_before(batch.payload(row))
+    for headers, rows in header_blocks(batch).items():
+        instant = not_before(headers)
         if instant > now_us:
-            found[row] = instant
-    return found
+            found.update(dict.fromkeys(rows, instant))
+    return dict(sorted(found.items()))
 
 
 def expiries(batch: MessageBatch) -> dict[int, int]:
     """The messages that expire, by row, each with its instant."""
     found = {}
-    for row in rows_with_headers(batch):
-        instant = expiry(batch.payload(row))
+    for headers, rows in header_blocks(batch).items():
+        instant = expiry(headers)
         if instant:
-            found[row] = instant
-    return found
+            found.update(dict.fromkeys(rows, instant))
+    return dict(sorted(found.items()))
 
 
 def joined(batches: list[MessageBatch]) -> Iterator[MessageBatch]:

@@ -7,6 +7,7 @@
     durable-postgres   the same with a store in PostgreSQL that has a synchronous standby
     http      as live, but published over HTTP: a message a request, on one connection
     http-lines   the same with 500 messages a request
+    durable-http   as durable, published over HTTP: 500 messages a request, which waits until they are stored
     topic     a broker on equality of one attribute
     mqtt      its MQTT listener with one topic a subscription ┐
     mosquitto the same client, where Mosquitto is installed   ┘ side by side; mqtt-1, mosquitto-1: QoS 1
@@ -53,16 +54,22 @@ SINKS = 20
 PIECE = 500  # messages that are sent at once
 _CREDIT = 1 << 20
 _HEAR_S = 3.0  # by then brokers have heard of the subscriptions at the others
-_PACED, _PACED_PER_S = 5000, 2000
+PACED, _PACED_PER_S = 5000, 2000
+_HTTP_PACED_PER_S, _DURABLE_HTTP_PACED_PER_S = (
+    200,
+    25,
+)  # requests on one connection wait for each other
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSize:
-    """How many subscriptions and messages there are; `body` is a message's without its time."""
+    """How many subscriptions and messages there are; `body` is a message's without its time. `paced` messages
+    are sent one by one, for their age."""
 
     subscriptions: int
     messages: int
     body: bytes
+    paced: int = PACED
 
 
 class LoopbackContestant:
@@ -74,8 +81,10 @@ class LoopbackContestant:
         size: LoadSize,
         make: Callable[[int, bool], bytes],
         join: Callable[[list[bytes]], bytes] = b"".join,
+        paced_per_s: int = _PACED_PER_S,
     ) -> None:
         """`make` gives what is sent for a message, `join` for a piece of them."""
+        self._paced, self._paced_per_s = size.paced, paced_per_s
         self.load = load
         self._join = join
         self.subscriptions = size.subscriptions
@@ -92,7 +101,8 @@ class LoopbackContestant:
 
     def ages_s(self) -> list[float]:
         """How old messages arrive that are sent at a moderate rate, in order."""
-        return sorted(self.load.pace(self._next, _PACED, _PACED_PER_S))
+        count = self._paced * self._paced_per_s // _PACED_PER_S
+        return sorted(self.load.pace(self._next, max(1, count), self._paced_per_s))
 
     def _pieces(self, count: int) -> list[bytes]:
         """Messages in pieces; numbers go on, as a publisher's must."""
@@ -150,14 +160,30 @@ def _http(
     at = free_port()
     with broker_process(http=at) as port, ExitStack() as stack:
         load = _connect(port, _by_symbol_and_price(size), stack, source=at, speaks_http=True)
-        random = Random(1)
-
-        def make(number: int, timed: bool) -> bytes:
-            end = stamp() if timed else bytes(STAMP_BYTES)
-            return http.message(_attributes(random, size, number), size.body + end)
-
         requests = join or (lambda messages: b"".join(map(http.one, messages)))
-        yield LoopbackContestant(load, size, make, requests)
+        yield LoopbackContestant(load, size, _http_maker(size), requests, _HTTP_PACED_PER_S)
+
+
+def _http_maker(size: LoadSize) -> Callable[[int, bool], bytes]:
+    random = Random(1)
+
+    def make(number: int, timed: bool) -> bytes:
+        end = stamp() if timed else bytes(STAMP_BYTES)
+        return http.message(_attributes(random, size, number), size.body + end)
+
+    return make
+
+
+@contextmanager
+def _durable_http(size: LoadSize) -> Iterator[LoopbackContestant]:
+    at, few = free_port(), replace(size, subscriptions=SINKS)
+    with broker_process(http=at) as port, ExitStack() as stack:
+        predicates = _by_symbol_and_price(few)
+        load = _connect(port, predicates, stack, durable=True, source=at, speaks_http=True)
+        load.heard = _acknowledge
+        yield LoopbackContestant(
+            load, few, _http_maker(few), http.many_durable, _DURABLE_HTTP_PACED_PER_S
+        )
 
 
 def _http_lines(size: LoadSize) -> AbstractContextManager[LoopbackContestant]:
@@ -299,6 +325,7 @@ CONTESTANTS: dict[str, Callable[[LoadSize], AbstractContextManager[LoopbackConte
     "hop": _hop,
     "durable": _durable,
     "durable-postgres": _durable_postgres,
+    "durable-http": _durable_http,
     "topic": _topic,
     "mqtt": partial(_mqtt, 0),
     "mosquitto": partial(_mosquitto, 0),

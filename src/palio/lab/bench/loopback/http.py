@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 _HEAD = (
-    b"POST /v1/messages?durable=false HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/%s\r\n"
+    b"POST /v1/messages?durable=%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/%s\r\n"
     b"Content-Length: %d\r\n\r\n"
 )
 
@@ -16,13 +16,17 @@ def message(attributes: bytes, body: bytes) -> bytes:
 
 def one(message: bytes) -> bytes:
     """A request that publishes a message."""
-    return _HEAD % (b"json", len(message)) + message
+    return _HEAD % (b"false", b"json", len(message)) + message
 
 
-def many(messages: list[bytes]) -> bytes:
+def many(messages: list[bytes], durable: bytes = b"false") -> bytes:
     """A request that publishes messages, a line for each."""
     lines = b"\n".join(messages)
-    return _HEAD % (b"x-ndjson", len(lines)) + lines
+    return _HEAD % (durable, b"x-ndjson", len(lines)) + lines
+
+
+def many_durable(messages: list[bytes]) -> bytes:
+    return many(messages, b"true")
 
 
 def skip_answers(data: bytes) -> tuple[list[int], int]:

@@ -1,14 +1,29 @@
-"""Cuts the bytes of a connection into packets, with a bound that is checked before anything is kept."""
+"""Cuts the bytes of a connection into packets, with a bound that is checked before anything is kept.
+
+Many packets that are alike can be one run (runs.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from palio.protocol.mqtt.packets.codes import PacketError, ReasonCode, malformed
 from palio.protocol.mqtt.packets.decoding import decode
 from palio.protocol.mqtt.packets.values import ConnectPacket, Packet, Version
 
 _LENGTH_BYTES_MAX = 4
+RUN_MIN = 16
+"""Fewer packets are quicker one by one."""
+
+
+class PacketRun(Protocol):
+    """Packets that are taken at once."""
+
+    @property
+    def end(self) -> int:
+        """Where they end in the data."""
+        ...
 
 
 class PacketReader:
@@ -23,6 +38,8 @@ class PacketReader:
         self.packet_bytes_max = packet_bytes_max
         """May be replaced after any packet."""
         self.version = version
+        self.runs: Callable[[bytes, int], PacketRun | None] | None = None
+        """Finds the run that begins at a place in the data; None: packets come one by one."""
         self._rest = bytearray()
         self._needed = 2
 
@@ -31,7 +48,7 @@ class PacketReader:
         """How many bytes wait for the rest of their packet."""
         return len(self._rest)
 
-    def feed(self, data: bytes) -> Iterator[Packet]:
+    def feed(self, data: bytes) -> Iterator[Packet | PacketRun]:
         """The packets that are complete now. Consume them before the next call."""
         if self._rest:
             self._rest += data
@@ -40,8 +57,16 @@ class PacketReader:
             data = bytes(self._rest)
             self._rest.clear()
         at, end = 0, len(data)
-        self._needed = 2
+        self._needed, alone = 2, 0  # so many packets before it is worth to look for a run again
         while end - at >= 2:
+            if self.runs is not None and not alone:
+                run = self.runs(data, at)
+                if run is not None:
+                    yield run
+                    at = run.end
+                    continue
+                alone = RUN_MIN
+            alone = max(0, alone - 1)
             start, size = self._length(data, at)
             if start < 0:
                 break
