@@ -50,9 +50,9 @@ def show(spark: Any, rows: list[dict[str, Any]]) -> None:
 
 def plain(found: object) -> object:
     """An answer of Spark as Palio has values."""
-    if isinstance(found, Decimal):  # a large integral one is an integer
+    if isinstance(found, Decimal):  # as it is compared
         exact = Exact.of_decimal(found)
-        return float(found) if exact is None else exact.attribute
+        return float(found) if exact is None else exact.compared
     if isinstance(found, datetime):
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     if isinstance(found, date):

@@ -15,7 +15,7 @@ from palio.matching import threads as threads_module
 
 
 @pytest.fixture(autouse=True)
-def _few_rows_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_batch_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads_module, "_ROWS_MIN", 1)
 
 

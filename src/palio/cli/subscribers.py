@@ -81,17 +81,16 @@ def subscribe(
         raise PalioError("palio subscribe takes a predicate, or --pattern")
     if pattern is not None and (durable or since or group or full or deliveries_max or last):
         raise PalioError("a pattern is watched while you are there: no --durable, --group, --last")
-    if full is not None and full not in _FULL:
-        raise PalioError(f"--full is one of {', '.join(_FULL)}, not {full!r}")
-    begin = None if since is None else _instant(since)
     if pattern is not None and dialect != "sql":
         raise PalioError("--dialect is for a predicate, not for --pattern")
+    if full is not None and full not in _FULL:
+        raise PalioError(f"--full is one of {', '.join(_FULL)}, not {full!r}")
     read = None if dialect == "sql" and zone is None else reader(dialect, zone)
     wanted = predicate if predicate is None or read is None else read(predicate)
     watched = None if pattern is None or zone is None else parse_pattern(pattern, zone=zone)
 
     options = {
-        "durable": durable, "since": begin, "group": group, "full": full,
+        "durable": durable, "since": None if since is None else _instant(since), "group": group, "full": full,
         "deliveries_max": deliveries_max, "last": last,
     }  # fmt: skip
 

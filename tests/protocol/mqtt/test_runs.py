@@ -11,7 +11,10 @@ import msgspec
 import pytest
 
 from palio.model.language import parse
+from palio.model.topics import topic_attributes
 from palio.protocol.broker.access import EVERYTHING, Access, Identity
+from palio.protocol.durability.bounds import LastValueBounds
+from palio.protocol.durability.last_values import LastValues
 from palio.protocol.mqtt import connection, runs
 from palio.protocol.mqtt.connection import MqttConnection
 from palio.protocol.mqtt.packets.encoding import encode
@@ -33,7 +36,6 @@ from palio.protocol.mqtt.session_records import SessionRecords
 from palio.protocol.mqtt.sessions import Sessions
 from palio.protocol.mqtt.settings import MqttSettings, PayloadContent
 from palio.protocol.mqtt.states import READY
-from palio.protocol.mqtt.topics import topic_attributes
 from palio.protocol.wire.control import (
     VERSION,
     ControlMessage,
@@ -80,7 +82,7 @@ class Pair:
     def _connection(self, settings: MqttSettings) -> MqttConnection:
         store = MemoryStore()
         sessions = Sessions(9, SessionRecords(store), _NOW_US, lambda: "new")
-        retained = RetainedMessages(99, 1 << 20, store)
+        retained = RetainedMessages(LastValues(store, LastValueBounds()), Limits())
         return MqttConnection(settings, sessions, retained, Limits(attributes=2000), _NOW_US)
 
     def connect(self, **properties: object) -> None:

@@ -163,5 +163,5 @@ def test_headers_of_the_reference_are_those_of_the_code() -> None:
     page = Path(__file__).parents[3] / "docs" / "reference" / "values.md"
     section = page.read_text("utf-8").partition("## Message headers")[2]
     rows = dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", section, re.MULTILINE))
-    words = {str: "text", bytes: "bytes", int: "int"}
+    words = {str: "text", bytes: "bytes", int: "int", bool: "bool"}
     assert rows == {name: words[kind] for name, kind in STANDARD.items()}

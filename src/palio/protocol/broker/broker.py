@@ -58,9 +58,8 @@ from palio.protocol.wire.headers import CarryHeader
 
 class Broker:
     """`random(n)` returns n unpredictable bytes. With `defers` the host runs jobs and takes turns until
-    nothing waits (scheduler.py); without, every call does all at once. `stopwatch` gives seconds, to end
-    turns that take long. Calls raise BrokerFailed when the broker cannot go on; it must not be called
-    again then."""
+    nothing waits (scheduler.py); without, every call does all at once. `stopwatch` gives seconds, to end turns
+    that take long. Calls raise BrokerFailed when the broker cannot go on; then it must not be called again."""
 
     def __init__(
         self, settings: Settings, store: Store, now_us: int, random: Callable[[int], bytes], *,
