@@ -73,6 +73,7 @@ def test_a_decimal_lies_between(a: str, b: str) -> None:
         ("d < 0.10000000000000002", "d < 0.10000000000000001"),
         ("d >= 1e-30", "d > 1e-30 OR d = 1e-30"), ("d <= 1e-30", "d < 1.0000000000000002e-30"),
         ("d <= 1e300", "d < 1.0000000000000002e300"),
+        ("d >= 1e308", "d + 2.5D = 1e308"),
     ],
 )  # fmt: skip
 def test_covered(a: str, b: str) -> None:
@@ -95,6 +96,8 @@ def test_what_is_left_shows_the_difference() -> None:
     found = witness("d >= 9007199254740993", "d > 9007199254740992")
     assert found is not None
     assert found.read["d"].value == Decimal("9007199254740992.5")
+    assert repr(found) == "Message({'d': Decimal('9007199254740992.5')})"
+    assert found.shown() == '{"d": 9007199254740992.5}'
 
 
 def test_an_advertisement_allows_decimals() -> None:
@@ -130,7 +133,7 @@ _POOLS: list[list[Any]] = [
 _OPS = ["=", "!=", "<", "<=", ">", ">=", "in", "any"]
 
 
-class _Drawing:
+class NumberDrawing:
     """Draws constraints and messages around the same numbers."""
 
     def __init__(self, seed: int) -> None:
@@ -163,7 +166,7 @@ class _Drawing:
 
 @sizes(3_000, 200_000)
 def test_relations_hold_for_decimals(size: int) -> None:
-    drawing = _Drawing(5)
+    drawing = NumberDrawing(5)
     covered = 0
     for _ in range(size):
         messages, numbers = drawing.pool()
@@ -188,7 +191,7 @@ def test_relations_hold_for_decimals(size: int) -> None:
 
 @sizes(1_500, 100_000)
 def test_advertisements_hold_for_decimals(size: int) -> None:
-    drawing = _Drawing(6)
+    drawing = NumberDrawing(6)
     for _ in range(size):
         messages, numbers = drawing.pool()
         a, b = (Advertisement(drawing.filter(numbers).constraints) for _ in range(2))
@@ -208,7 +211,7 @@ def test_with_a_schema_doubles_are_discrete(size: int) -> None:
     messages = [
         Message({"d": value}) for value in [*pool, -1.0, 1.0, math.inf, -math.inf, math.nan]
     ]
-    drawing = _Drawing(7)
+    drawing = NumberDrawing(7)
     schema = {"d": "float"}
     for _ in range(size):
         a, b = drawing.predicate(pool), drawing.predicate(pool)
@@ -219,7 +222,7 @@ def test_with_a_schema_doubles_are_discrete(size: int) -> None:
 @sizes(1_500, 100_000)
 def test_numbers_are_complete(size: int) -> None:
     """Without a schema too, where a decimal of each gap is in the pool."""
-    drawing = _Drawing(8)
+    drawing = NumberDrawing(8)
     for start in (0.1, 2.0**53 - 2, 1e30, -7.3):
         doubles = [start]
         for _ in range(5):

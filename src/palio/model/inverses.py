@@ -33,7 +33,8 @@ RANGES_MAX = 16
 _ROUNDING = Fraction(1, 2_000_000)
 """Of a decimal: at least six digits are kept behind the point."""
 _LARGEST = Fraction(10) ** 40
-"""Above all decimals."""
+"""Above all decimals, and above sums of two."""
+_LAST = Fraction(10**38 - 1)
 _NAN = UNIVERSE[Type.FLOAT][1]
 
 
@@ -64,7 +65,7 @@ def values(found: Numbers, has_decimals: bool) -> tuple[Ranges, Ranges, Ranges]:
     """The integers, doubles and gaps of attributes with such numbers; inverse to `numbers`."""
     kept: tuple[Ranges, Ranges, Ranges] = found.ints, found.floats, ()
     for low, high in found.decimals if has_decimals else ():
-        low, high = max(low, -_LARGEST), min(high, _LARGEST)
+        low, high = max(low, -_LAST), min(high, _LAST)
         if low <= high:
             inside = decimal_ranges.between(step_of(low), step_of(high))
             ints, floats, gaps = map(ranges.union, kept, inside)
