@@ -29,6 +29,8 @@ def test_covers_answers_with_a_witness() -> None:
     no = palio("covers", "price < 100", "price < 500 AND dest LIKE 'M%'")
     assert no.returncode == 1
     assert 'for example {"price": 100, "dest": "M"}' in no.stdout
+    between = palio("covers", "d >= 0.10000000000000002", "d > 0.1 AND d < 0.2")
+    assert 'for example {"d": 0.10000000000000001}' in between.stdout
     discrete = palio("covers", "x = 4", "x > 3 AND x < 5", "--types", "x=int")
     assert discrete.returncode == 0
     assert palio("covers", "x = 4", "x > 3 AND", "--types", "x=int").returncode == 2

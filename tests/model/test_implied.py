@@ -22,6 +22,7 @@ from palio.model.covering import covers
 from palio.model.expressions.decimals import Exact
 from palio.model.expressions.names import value_of
 from palio.model.language import parse
+from palio.model.long_decimals import LongDecimal
 from palio.model.message import Message
 from palio.model.predicate import Predicate
 from palio.model.reduction import reduce
@@ -111,7 +112,7 @@ _INSTANTS = [
 ]  # fmt: skip
 _VALUES: list[Any] = [
     0, 1, 4, -7, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 0.0, -0.0, 0.1, 0.3, 45.3, 1e16, 1e308, 5e-324, math.inf,
-    -math.inf, math.nan, Decimal("0.3"), Decimal("45.30"), Decimal("4.00000000000000044406" + 17 * "0"),
+    -math.inf, math.nan, Decimal("0.3"), Decimal("0.10000000000000001"), Decimal("45.30"), Decimal("4.00000000000000044406" + 17 * "0"),
     Decimal("3.9999996" + 30 * "0"), Decimal(2**53 + 1), Decimal("9007199254740993.5"), Decimal(10) ** 30, Decimal("-7.00"),
     "", "a", "ab", "abc", "axb", "A", "a\U0010ffff", "2024-02-29", "é", "bb_", *_INSTANTS, True, False, (1, 2), ("a",), b"x",
 ]  # fmt: skip
@@ -141,6 +142,8 @@ class PairDrawing:
             return math.nextafter(value, step * math.inf)
         if type(value) is int:
             return max(-(2**63), min(value + step, 2**63 - 1))
+        if isinstance(value, Decimal) and step:
+            return value + step * Decimal("1e-22")
         if isinstance(value, datetime) and value.year not in (1, 9999):
             return value + timedelta(microseconds=step)
         return value
@@ -148,8 +151,12 @@ class PairDrawing:
     def compared(self, text: str, value: Any) -> str:
         """An expression, compared with what it was."""
         op = self.chance.choice(["=", "<", "<=", ">", ">=", "!="])
+        if isinstance(value, Decimal) and self.chance.random() < 0.3:
+            return f"({text}) {op} {value:f}"
         if isinstance(value, Decimal):
             value = Message({"x": value})["x"]
+        if isinstance(value, LongDecimal):
+            return f"({text}) {op} {value.value:f}"
         if value is None or type(value) not in (int, float, str, bool, datetime) or value != value:
             return f"({text}) IS NOT NULL"
         if isinstance(value, bool):

@@ -105,5 +105,5 @@ def covers(
     if missed is None:
         print("no example could be constructed")
     else:
-        print(f"for example {missed.to_json()}\n  matches        {narrow}\n  but not        {wide}")
+        print(f"for example {missed.shown()}\n  matches        {narrow}\n  but not        {wide}")
     raise typer.Exit(NO)

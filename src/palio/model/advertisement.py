@@ -43,7 +43,7 @@ class Advertisement(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
             by_name.setdefault(constraint.name, []).append(constraint)
         return all(
             any(c.matches(value) for c in by_name.get(name, ()))
-            for name, value in as_message(message).items()
+            for name, value in as_message(message).compared.items()
         )
 
     def __iter__(self) -> Iterator[Constraint]:

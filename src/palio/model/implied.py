@@ -23,11 +23,11 @@ from palio.model.expressions.evaluation import settled
 from palio.model.expressions.functions import FUNCTIONS
 from palio.model.expressions.names import expression_of
 from palio.model.expressions.tree import AttributeOf, Call, Constant, Expression
-from palio.model.implied_arguments import FLOAT, INT, INVERSES, IS_THERE, WantedValues, truth_of
+from palio.model.implied_arguments import INVERSES, IS_THERE, WantedValues, truth_of
 from palio.model.long_decimals import LongDecimal
 from palio.model.operators import Op
 from palio.model.predicate import Constraint
-from palio.model.valuesets import PRESENT, ValueSet
+from palio.model.valuesets import DECIMAL, FLOAT, INT, PRESENT, ValueSet
 
 Implied: TypeAlias = dict[str, ValueSet]
 
@@ -54,7 +54,7 @@ def _asked_bytes(asked: _ImpliedKey) -> int:
 def _implied(asked: _ImpliedKey) -> Implied:
     found = _Descent(asked.exact)
     kept = tuple(map(inverses.few, asked.allowed.ranges))
-    decimals = inverses.numbers(kept[INT], kept[FLOAT]).decimals
+    decimals = inverses.numbers(kept[INT], kept[FLOAT], kept[DECIMAL]).decimals
     allowed = ValueSet(False, kept, asked.allowed.strings)
     found.expression(expression_of(asked.name), WantedValues(allowed, decimals))
     return found.found
@@ -76,9 +76,10 @@ class _Descent:
     def _attribute(self, name: str, wanted: WantedValues) -> None:
         values = wanted.values
         if wanted is not IS_THERE:
-            ints, floats = inverses.values(wanted.numbers, name not in self._exact)
             kept = list(values.ranges)
-            kept[INT], kept[FLOAT] = ints, floats
+            kept[INT], kept[FLOAT], kept[DECIMAL] = inverses.values(
+                wanted.numbers, name not in self._exact
+            )
             values = ValueSet(False, tuple(kept), values.strings)
         self.found[name] = valuesets.intersection(self.found.get(name, PRESENT), values)
 

@@ -16,26 +16,24 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, TypeAlias
 
 from palio.model import inverses, ranges
+from palio.model.expressions.decimals import Exact
 from palio.model.expressions.errors import UNCOMPUTABLE
-from palio.model.expressions.evaluation import evaluator, settled
+from palio.model.expressions.evaluation import evaluator
 from palio.model.expressions.filling import has_attributes
 from palio.model.expressions.time_functions import date_trunc
 from palio.model.expressions.tree import Call, Constant, Expression
 from palio.model.inverses import Interval, Numbers
 from palio.model.like import like_parts
-from palio.model.long_decimals import LongDecimal
 from palio.model.operators import OPPOSITE, Op
-from palio.model.ranges import UNIVERSE, Ranges, float_key
+from palio.model.predicate import Constraint
+from palio.model.ranges import UNIVERSE, Ranges
 from palio.model.strings import Facts, common_prefix, facts
-from palio.model.values import Type, instant_from_micros, instant_micros
-from palio.model.valuesets import ORDERED, PRESENT, ValueSet
+from palio.model.values import INT_MAX, INT_MIN, Type, instant_from_micros, instant_micros
+from palio.model.valuesets import FLOAT, INT, NO_RANGES, ORDERED, PRESENT, ValueSet
 
 _PARTS_MAX = 8
 """Parts of a pattern in the middle: the longest ones."""
-_NONE: tuple[Ranges, ...] = ((),) * len(ORDERED)
-_BOOL, INT, FLOAT, _TIME = (
-    ORDERED.index(type) for type in (Type.BOOL, Type.INT, Type.FLOAT, Type.TIME)
-)
+_BOOL, _TIME = ORDERED.index(Type.BOOL), ORDERED.index(Type.TIME)
 _ALL_TIMES = (UNIVERSE[Type.TIME],)
 
 
@@ -66,7 +64,7 @@ def truth_of(value: bool) -> WantedValues:
 
 
 def _with(at: int, spans: Ranges) -> tuple[Ranges, ...]:
-    return (*_NONE[:at], spans, *_NONE[at + 1 :])
+    return (*NO_RANGES[:at], spans, *NO_RANGES[at + 1 :])
 
 
 # ---- by the function: what an argument must be, and which
@@ -78,13 +76,13 @@ _UNKNOWN = (0, IS_THERE)
 
 
 def _numbers(found: Numbers) -> WantedValues:
-    kept = list(_NONE)
+    kept = list(NO_RANGES)
     kept[INT], kept[FLOAT] = inverses.few(found.ints), inverses.few(found.floats)
     return WantedValues(ValueSet(False, tuple(kept), None), inverses.few_intervals(found.decimals))
 
 
 def _strings(*atoms: tuple[Op, str]) -> WantedValues:
-    return WantedValues(ValueSet(False, _NONE, atoms), ())
+    return WantedValues(ValueSet(False, NO_RANGES, atoms), ())
 
 
 def _split(call: Call) -> tuple[int, Constant] | None:
@@ -131,25 +129,27 @@ _FLIPPED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE, Op.EQ: Op.EQ
 
 
 def _comparison(call: Call, wanted: WantedValues) -> _Argument:
-    """With a number. A decimal is compared exactly, so the bound counts as inside, and its neighbours."""
+    """With a number: a double compares with the nearest double, a decimal with a double as the nearest one,
+    and everything else exactly."""
     split, truth = _split(call), wanted.truth
-    value = settled(split[1].value) if split is not None else None
-    is_number = isinstance(value, int | float | LongDecimal) and not isinstance(value, bool)
+    value = split[1].value if split is not None else None
+    is_number = isinstance(value, int | float | Exact) and not isinstance(value, bool)
     if split is None or truth is None or not is_number or value != value:
+        return _UNKNOWN
+    if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
         return _UNKNOWN
     op = _COMPARISONS[call.function]
     op = op if split[0] == 0 else _FLIPPED[op]
     op = op if truth else OPPOSITE[op]
     if op is Op.NE:
         return _UNKNOWN
-    key = float_key(float(value))  # type: ignore[arg-type]
-    last = UNIVERSE[Type.FLOAT][1]
-    low = -last + 1 if op in (Op.LT, Op.LE) else max(key - 1, 1 - last)
-    high = last if op in (Op.GT, Op.GE) else min(key + 1, last - 1)
-    floats = ((low, high),)
-    first, after = ranges.float_from_key(low), ranges.float_from_key(high)
-    ints = ranges.between(Type.INT, first, float("inf") if high == last else after)
-    return split[0], _numbers(inverses.numbers(ints, floats))
+    number = float(value) if isinstance(value, Exact) else value
+    compared = Constraint("x", op, number)
+    ints, floats = (ranges.selected(type, compared) for type in (Type.INT, Type.FLOAT))
+    if isinstance(value, float):
+        return split[0], _numbers(Numbers(ints, floats, inverses.rounded_to(floats)))
+    decimals = inverses.compared(op, value.value if isinstance(value, Exact) else value)  # type: ignore[arg-type]
+    return split[0], _numbers(Numbers(inverses.whole(decimals), floats, decimals))
 
 
 def _pattern(call: Call, wanted: WantedValues) -> _Argument:

@@ -7,18 +7,22 @@
     abs(x - 3) < 2      x - 3 between -2 and 2, so x between 1 and 5
 
 The sets are never too small; where a constant may be added, they are exact for integers (but for overflows)
-and doubles. Decimals are intervals of fractions.
+and doubles. Decimals are intervals of fractions with both ends inside: they have at most 38 digits behind the
+point, so "above 0.1" is "from 0.1 + 10^-38 on".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
-from palio.model import ranges
+from palio.model import decimal_ranges, ranges
+from palio.model.decimal_ranges import number_of, rank_below, step_of, text_of
 from palio.model.expressions.decimals import Exact
+from palio.model.operators import Op
 from palio.model.ranges import UNIVERSE, Ranges, float_from_key, float_key
 from palio.model.values import INT_MAX, INT_MIN, Type
 
@@ -29,7 +33,8 @@ RANGES_MAX = 16
 _ROUNDING = Fraction(1, 2_000_000)
 """Of a decimal: at least six digits are kept behind the point."""
 _LARGEST = Fraction(10) ** 40
-"""Above all decimals."""
+"""Above all decimals, and above sums of two."""
+_LAST = Fraction(10**38 - 1)
 _NAN = UNIVERSE[Type.FLOAT][1]
 
 
@@ -44,21 +49,38 @@ class Numbers(NamedTuple):
 ALL_NUMBERS = Numbers((UNIVERSE[Type.INT],), (UNIVERSE[Type.FLOAT],), ((-_LARGEST, _LARGEST),))
 
 
-def numbers(ints: Ranges, floats: Ranges) -> Numbers:
-    """The numbers that these values stand for; a decimal stands for the nearest double, or for an int."""
-    exact = [(Fraction(low), Fraction(high)) for low, high in ints]
-    return Numbers(ints, floats, (*exact, *_decimals_of(floats)))
+def numbers(ints: Ranges, floats: Ranges, gaps: Ranges) -> Numbers:
+    """The numbers that these values stand for: a decimal is an int, the text of a double, or in a gap."""
+    found = [(Fraction(low), Fraction(high)) for low, high in ints]
+    for low, high in floats:
+        if low < _NAN:
+            found.append((_text(low), _text(min(high, _NAN - 1))))
+    for low, high in gaps:
+        begin, end = number_of(rank_below(low)), number_of(rank_below(high) + 1)
+        found.append((_above(text_of(begin)), _below(text_of(end))))
+    return Numbers(ints, floats, _without(_holes(ints, floats), _merged(found)))
 
 
-def values(found: Numbers, has_decimals: bool) -> tuple[Ranges, Ranges]:
-    """The integers and doubles that attributes with such numbers have; inverse to `numbers`."""
-    ints, floats = found.ints, found.floats
+def values(found: Numbers, has_decimals: bool) -> tuple[Ranges, Ranges, Ranges]:
+    """The integers, doubles and gaps of attributes with such numbers; inverse to `numbers`."""
+    kept: tuple[Ranges, Ranges, Ranges] = found.ints, found.floats, ()
     for low, high in found.decimals if has_decimals else ():
-        low, high = max(low, -_LARGEST), min(high, _LARGEST)
-        ints = ranges.union(ints, _clamped(math.ceil(low), math.floor(high)))
-        ends = float_key(float(low)), float_key(float(high))
-        floats = ranges.union(floats, (ends,) if ends[0] <= ends[1] else ())
-    return ints, floats
+        low, high = max(low, -_LAST), min(high, _LAST)
+        if low <= high:
+            inside = decimal_ranges.between(step_of(low), step_of(high))
+            ints, floats, gaps = map(ranges.union, kept, inside)
+            kept = ints, floats, gaps
+    return kept
+
+
+def compared(op: Op, value: Decimal | int) -> tuple[Interval, ...]:
+    """The decimals that compare so with an exact number."""
+    exact = Fraction(value)
+    if op is Op.EQ:
+        return ((exact, exact),)
+    if op in (Op.GT, Op.GE):
+        return ((_above(exact) if op is Op.GT else exact, _LARGEST),)
+    return ((-_LARGEST, _below(exact) if op is Op.LT else exact),)
 
 
 def few(spans: Ranges) -> Ranges:
@@ -73,7 +95,62 @@ def few_intervals(found: tuple[Interval, ...]) -> tuple[Interval, ...]:
     return ((min(low for low, _ in found), max(high for _, high in found)),)
 
 
-def _decimals_of(floats: Ranges) -> list[Interval]:
+_STEPS = 10**38
+"""Of decimals, between two integers."""
+
+
+def _above(value: Fraction) -> Fraction:
+    """The least decimal above."""
+    return Fraction(math.floor(value * _STEPS) + 1, _STEPS)
+
+
+def _below(value: Fraction) -> Fraction:
+    return -_above(-value)
+
+
+def _text(key: int) -> Fraction:
+    """What a double stands for; without those beyond all decimals."""
+    value = float_from_key(key)
+    if abs(value) > _LARGEST:
+        return -_LARGEST if key < 0 else _LARGEST
+    return text_of(value)
+
+
+def _holes(ints: Ranges, floats: Ranges) -> list[Fraction]:
+    """Numbers that are missing beside others, ascending: x != 5."""
+    missing = ranges.difference((UNIVERSE[Type.FLOAT],), floats)
+    few = (range(low, high + 1) for low, high in missing if high - low < RANGES_MAX)
+    found = (_text(key) for keys in few for key in keys if key < _NAN)
+    return [one for one in found if not ranges.intersection(_whole_number(one), ints)]
+
+
+def _whole_number(value: Fraction) -> Ranges:
+    return _clamped(math.ceil(value), math.floor(value))
+
+
+def _without(holes: list[Fraction], found: Iterable[Interval]) -> tuple[Interval, ...]:
+    kept = []
+    for low, high in found:
+        for hole in holes:
+            if low <= hole <= high:
+                kept.append((low, _below(hole)))
+                low = _above(hole)
+        kept.append((low, high))
+    return tuple(span for span in kept if span[0] <= span[1])
+
+
+def _merged(found: Iterable[Interval]) -> tuple[Interval, ...]:
+    """The same decimals in intervals that do not overlap, ascending."""
+    merged: list[Interval] = []
+    for low, high in sorted(found):
+        if merged and low <= _above(merged[-1][1]):
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        elif low <= high:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def rounded_to(floats: Ranges) -> tuple[Interval, ...]:
     """The decimals for which the nearest double is one of these: up to half the way to the next, and there if
     the last digit of its bits is even."""
     found = []
@@ -83,7 +160,7 @@ def _decimals_of(floats: Ranges) -> list[Interval]:
             begin += _apart(begin) if low % 2 else 0
             end -= _apart(end) if high % 2 else 0
             found.append((begin, end))
-    return found
+    return tuple(found)
 
 
 def _middle(low: int, high: int) -> Fraction:
@@ -184,17 +261,17 @@ def argument(function: str, place: int, constant: object, found: Numbers) -> Num
     search = _Inversion(operation, float(constant), is_falling)
     floats = search.floats(found.floats)
     if isinstance(constant, float):
-        return Numbers(search.ints(found.floats), floats, tuple(_decimals_of(floats)))
+        return Numbers(search.ints(found.floats), floats, rounded_to(floats))
     exact = Fraction(constant.value if isinstance(constant, Exact) else constant)
     rounded = [(low - _ROUNDING, high + _ROUNDING) for low, high in found.decimals]
     decimals = _backwards(operation, exact, is_falling, rounded)
     if isinstance(constant, Exact):
-        ints = _whole(decimals)
+        ints = whole(decimals)
     elif function == "divide":  # of integers is a double
         ints = search.ints(found.floats)
     else:
         of_ints = [(Fraction(low), Fraction(high)) for low, high in found.ints]
-        ints = _whole(_backwards(operation, exact, is_falling, of_ints))
+        ints = whole(_backwards(operation, exact, is_falling, of_ints))
     return Numbers(ints, floats, decimals)
 
 
@@ -205,7 +282,8 @@ def _backwards(
     return tuple((high, low) if is_falling else (low, high) for low, high in ends)
 
 
-def _whole(found: tuple[Interval, ...]) -> Ranges:
+def whole(found: tuple[Interval, ...]) -> Ranges:
+    """The integers in these intervals."""
     spans: Ranges = ()
     for low, high in found:
         spans = ranges.union(spans, _clamped(math.ceil(low), math.floor(high)))

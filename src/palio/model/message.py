@@ -131,7 +131,11 @@ class Message(Mapping[str, Content]):
         return hash(self._identity())
 
     def __repr__(self) -> str:
-        return f"Message({self._values!r})"
+        values = {
+            name: value.value if isinstance(value, LongDecimal) else value
+            for name, value in self.compared.items()
+        }
+        return f"Message({values!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Message.of_checked, (self._values, self._exact))
@@ -197,6 +201,20 @@ class Message(Mapping[str, Content]):
             {name: jsonable(value) for name, value in self._values.items()}, ensure_ascii=False
         )
 
+    def shown(self) -> str:
+        """As `to_json`, with all digits of decimals: for people.
+
+        >>> print(Message({"d": Decimal("0.10000000000000001")}).shown())
+        {"d": 0.10000000000000001}
+        """
+        if self.compared is self._values:
+            return self.to_json()
+        pairs = (
+            f"{json.dumps(name, ensure_ascii=False)}: {_digits(value)}"
+            for name, value in self.compared.items()
+        )
+        return f"{{{', '.join(pairs)}}}"
+
     @classmethod
     def from_json(cls, text: str | bytes) -> Message:
         """Read one JSON object; bytes are UTF-8 without a byte order mark.
@@ -217,6 +235,12 @@ class Message(Mapping[str, Content]):
         if type(document) is not JsonObject:
             raise InvalidValue("the message is not a JSON object {...}")
         return cls.of_checked(contents(document))
+
+
+def _digits(value: Content | LongDecimal) -> str:
+    if isinstance(value, LongDecimal):
+        return f"{value.value:f}"
+    return json.dumps(jsonable(value), ensure_ascii=False)
 
 
 def as_message(message: Message | Mapping[str, object]) -> Message:

@@ -10,34 +10,34 @@ When set b lies inside set a, as `valuesets.is_subset` decides it, then
 so an index that compares these misses nothing; the caller verifies the candidates.
 
 The bounds of a set of strings are those that its constraints name, its hull is what follows from
-them: `s >= 'a' AND s != 'a'` is bounded by 'a', and its hull begins right above.
+them: `s >= 'a' AND s != 'a'` is bounded by 'a', and its hull begins right above. Those of numbers are steps (`decimal_ranges`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from operator import add
 from typing import Any, TypeAlias
 
 import msgspec
 
-from palio.model import ranges
+from palio.model import decimal_ranges, ranges
 from palio.model.caches import cached
 from palio.model.operators import ORDER_OPS, Op
 from palio.model.strings import Facts, common_prefix, facts, least, order_range
 from palio.model.values import Type
-from palio.model.valuesets import ORDERED, ValueSet, set_bytes
+from palio.model.valuesets import DECIMAL, FLOAT, INT, ORDERED, ValueSet, set_bytes
 
 Span: TypeAlias = tuple[Any, Any]  # low, high: comparable with each other within one kind
-Member: TypeAlias = tuple[Type, Any]
+Member: TypeAlias = tuple[str, Any]
 
 MEMBERS_MAX = 64
 _LOW_OPS = frozenset({Op.GE, Op.GT, Op.PREFIX})
 _BOTTOM, _TOP = (0, ""), (1, "")
+_NAMES = (*ORDERED, "decimal")
 _END = "\0"  # behind the last character; texts that hold it only make more candidates
 WHOLE: dict[str, Span] = {
-    "number": (-math.inf, math.inf),
+    "number": decimal_ranges.hull((), (ranges.UNIVERSE[Type.FLOAT],), ()),
     "time": ranges.UNIVERSE[Type.TIME],
     "bool": ranges.UNIVERSE[Type.BOOL],
     "string": (_BOTTOM, _TOP),
@@ -100,22 +100,25 @@ def _is_one_text(known: Facts | None) -> bool:
 
 def kind(allowed: ValueSet) -> str:
     """number, time, bool, string, or mixed."""
-    bools, ints, floats, times = allowed.ranges
-    kinds = [bool(bools), bool(ints or floats), bool(times), allowed.strings is not None]
+    bools, ints, floats, times, gaps = allowed.ranges
+    is_number = bool(ints or floats or gaps)
+    kinds = [bool(bools), is_number, bool(times), allowed.strings is not None]
     if allowed.absent or sum(kinds) != 1:
         return "mixed"
     return ("bool", "number", "time", "string")[kinds.index(True)]
 
 
 def members(allowed: ValueSet) -> list[Member] | None:
-    """All members, when they are few."""
+    """All members, when they are few; a gap counts as one."""
     if allowed.absent:
         return None
     found: list[Member] = []
-    for type, spans in zip(ORDERED, allowed.ranges, strict=True):
+    for name, spans in zip(_NAMES, allowed.ranges, strict=True):
+        if not spans:
+            continue
         if sum(high - low + 1 for low, high in spans) + len(found) > MEMBERS_MAX:
             return None
-        found.extend((type, key) for low, high in spans for key in range(low, high + 1))
+        found.extend((name, key) for low, high in spans for key in range(low, high + 1))
     if allowed.strings is not None:
         only = facts(allowed.strings).only
         if only is None or len(only) > MEMBERS_MAX:
@@ -126,9 +129,9 @@ def members(allowed: ValueSet) -> list[Member] | None:
 
 def some_member(allowed: ValueSet) -> Member | None:
     """A member, when it is easy to tell."""
-    for type, spans in zip(ORDERED, allowed.ranges, strict=True):
+    for name, spans in zip(_NAMES, allowed.ranges, strict=True):
         if spans:
-            return type, spans[0][0]
+            return name, spans[0][0]
     only = facts(allowed.strings).only if allowed.strings is not None else None
     return (Type.STRING, min(only)) if only else None
 
@@ -145,24 +148,15 @@ def hull(allowed: ValueSet) -> tuple[str, Span | None]:
     its = kind(allowed)
     if its == "mixed":
         return its, None
-    bools, ints, floats, times = allowed.ranges
+    bools, ints, floats, times, gaps = allowed.ranges
     if its == "number":
-        ends: list[tuple[float, float]] = [(ints[0][0], ints[-1][1])] if ints else []
-        if floats:
-            ends.append((_number(floats[0][0]), _number(floats[-1][1])))
-        return its, (min(low for low, _ in ends), max(high for _, high in ends))
+        return its, decimal_ranges.hull(ints, floats, gaps)
     if its == "string":
         assert allowed.strings is not None
         known = facts(allowed.strings)
         return its, _only_span(known) or _string_span(known.low, known.high)
     spans = times or bools
     return its, (spans[0][0], spans[-1][1])
-
-
-def _number(key: int) -> float:
-    """A double. NaN sorts above every number, so it counts as infinity here."""
-    found = ranges.float_from_key(key)
-    return math.inf if found != found else found
 
 
 def bounds(allowed: ValueSet) -> tuple[str, Span | None]:
@@ -190,10 +184,8 @@ def _is_interval(allowed: ValueSet, its: str, span: Span | None) -> bool:
         return plain and not any(op in _LOW_OPS and not text.strip("\0") for op, text in atoms)
     if its != "number":
         return sum(map(len, allowed.ranges)) == 1
-    return all(
-        allowed.ranges[ORDERED.index(type)] == ranges.between(type, *span)
-        for type in (Type.INT, Type.FLOAT)
-    )
+    inside = decimal_ranges.between(*span)
+    return inside == tuple(allowed.ranges[place] for place in (INT, FLOAT, DECIMAL))
 
 
 def hole(allowed: ValueSet) -> Span | None:
@@ -205,16 +197,25 @@ def hole(allowed: ValueSet) -> Span | None:
         text = allowed.strings[0][1]
         return _string_span(text, text + "\0")
     types = {"number": (Type.INT, Type.FLOAT), "time": (Type.TIME,)}.get(its, ())
+    if its == "number" and allowed.ranges[DECIMAL] != (decimal_ranges.GAPS,):
+        return None
     points = set()
     for type in types:
         spans = allowed.ranges[ORDERED.index(type)]
         for low, high in ranges.difference((ranges.UNIVERSE[type],), spans):
             if low != high:
                 return None
-            points.add(ranges.float_from_key(low) if type is Type.FLOAT else low)
-    if len(points) != 1 or (point := points.pop()) != point:
+            points.add(_step(type, low))
+    if len(points) != 1 or (point := points.pop()) == WHOLE["number"][1]:
         return None
     return point, point
+
+
+def _step(type: Type, key: int) -> int:
+    if type is Type.TIME:
+        return key
+    rank = decimal_ranges.rank(key) if type is Type.INT else decimal_ranges.rank_of_key(key)
+    return 2 * rank
 
 
 def _string_bounds(allowed: ValueSet) -> Span:

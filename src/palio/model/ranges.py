@@ -7,9 +7,9 @@ Every ordered type maps to a finite range of integers that keeps its order:
     float  its bits, with the sign folded: -inf < ... < -0.0 = 0.0 < ... < inf < NaN
     time   microseconds since 1970
 
-so all of them are discrete: between two neighbouring doubles there is nothing, and the
-complement, intersection and difference of sets of ranges are sets of ranges too. A set is a tuple of
-(first, last) pairs, inclusive, ascending, with a gap between any two.
+so all of them are discrete, and the complement, intersection and difference of sets of ranges are
+sets of ranges too. A set is a tuple of (first, last) pairs, inclusive, ascending, with a gap between
+any two. Decimals between two neighbouring doubles have ranges of their own (`decimal_ranges`).
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def _neighbours(type: Type, value: Value) -> tuple[int, int]:
     if isinstance(value, datetime):
         key = instant_micros(value)
     elif isinstance(value, float) and type is Type.INT:
-        if math.isinf(value):
-            return (INT_MAX, INT_MAX + 1) if value > 0 else (INT_MIN - 1, INT_MIN)
+        if not math.isfinite(value):
+            return (INT_MIN - 1, INT_MIN) if value < 0 else (INT_MAX, INT_MAX + 1)
         key = math.floor(value)
         if key != value:
             return key, key + 1
@@ -110,12 +110,10 @@ def selected(type: Type, constraint: Constraint) -> Ranges:
 
 
 def between(type: Type, low: float, high: float) -> Ranges:
-    """All numbers of a type from low to high; an infinite end is none, so NaN is above it."""
+    """All numbers of a type from low to high; NaN is the highest."""
     first, last = UNIVERSE[type]
-    if math.isfinite(low):
-        first = max(first, _neighbours(type, low)[0] + 1)
-    if math.isfinite(high):
-        last = min(last, _neighbours(type, high)[1] - 1)
+    first = max(first, _neighbours(type, low)[0] + 1)
+    last = min(last, _neighbours(type, high)[1] - 1)
     return ((first, last),) if first <= last else ()
 
 

@@ -4,7 +4,8 @@ What constraints say about one attribute is a set, and covering, intersection, c
 reduction are operations on it:
 
     absent    may the attribute be missing?
-    ranges    for each ordered type the values it may have, as ranges of integers (exact)
+    ranges    for each ordered type the values it may have, as ranges of integers (exact), and the
+              decimals that no double stands for, as ranges of gaps
     strings   a conjunction of atoms, or None when it is not a string
 
 Ordered types are always decided exactly. On strings the default is a sound test on facts, and
@@ -14,12 +15,13 @@ Ordered types are always decided exactly. On strings the default is a sound test
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import lru_cache
 
 import msgspec
 
 from palio.errors import LimitExceeded
-from palio.model import automata, ranges
+from palio.model import automata, decimal_ranges, ranges
 from palio.model.automata import Atom
 from palio.model.caches import cached, operand_bytes
 from palio.model.operators import Op
@@ -29,22 +31,25 @@ from palio.model.strings import Facts, atoms_bytes, facts, implies, opposite
 from palio.model.values import NUMBERS, Type, Value
 
 ORDERED = tuple(UNIVERSE)
-_NONE: tuple[Ranges, ...] = ((),) * len(ORDERED)
+INT, FLOAT, DECIMAL = ORDERED.index(Type.INT), ORDERED.index(Type.FLOAT), len(ORDERED)
+"""Places in the ranges of a set."""
+_NUMBERS = (Type.INT, Type.FLOAT)
+NO_RANGES: tuple[Ranges, ...] = ((),) * (len(ORDERED) + 1)
 _ATOMS_MAX = 100_000  # in all pieces of a difference
-_ALL: tuple[Ranges, ...] = tuple((UNIVERSE[type],) for type in ORDERED)
+_ALL: tuple[Ranges, ...] = (*((UNIVERSE[type],) for type in ORDERED), (decimal_ranges.GAPS,))
 
 
 class ValueSet(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """A set of values, and perhaps of the attribute's absence."""
 
     absent: bool
-    ranges: tuple[Ranges, ...]  # in the order of ORDERED
+    ranges: tuple[Ranges, ...]  # in the order of ORDERED, then those of decimals
     strings: tuple[Atom, ...] | None
 
 
 ANYTHING = ValueSet(True, _ALL, ())
 PRESENT = ValueSet(False, _ALL, ())
-ABSENT = ValueSet(True, _NONE, None)
+ABSENT = ValueSet(True, NO_RANGES, None)
 
 
 def set_bytes(allowed: ValueSet) -> int:
@@ -68,13 +73,14 @@ def selected(constraint: Constraint) -> ValueSet:
         return PRESENT
     if type is Type.STRING:
         atoms: tuple[Atom, ...] = () if op is Op.ANY else ((op, constraint.value),)
-        return ValueSet(False, _NONE, atoms)
-    types = NUMBERS if type in NUMBERS and op is not Op.ANY else {type}
-    return ValueSet(
-        False,
-        tuple(ranges.selected(t, constraint) if t in types else () for t in ORDERED),
-        None,
-    )
+        return ValueSet(False, NO_RANGES, atoms)
+    types = _NUMBERS if type in NUMBERS and op is not Op.ANY else (type,)
+    kept = list(NO_RANGES)
+    for each in types:
+        kept[ORDERED.index(each)] = ranges.selected(each, constraint)
+    if Type.FLOAT in types:
+        kept[DECIMAL] = decimal_ranges.selected(constraint)
+    return ValueSet(False, tuple(kept), None)
 
 
 def conjunction(constraints: Sequence[Constraint]) -> ValueSet:
@@ -96,20 +102,20 @@ def _excluding(points: Sequence[Constraint]) -> ValueSet:
     whole = selected(points[0])
     if whole.strings is not None:
         atoms: tuple[Atom, ...] = tuple((c.op, c.value) for c in points)
-        return ValueSet(False, _NONE, tuple(dict.fromkeys(atoms)))
+        return ValueSet(False, NO_RANGES, tuple(dict.fromkeys(atoms)))
     kept = tuple(
         ranges.excluding(type, [c.value for c in points]) if spans else ()  # type: ignore[misc]
-        for type, spans in zip(ORDERED, whole.ranges, strict=True)
+        for type, spans in zip(ORDERED, whole.ranges[:DECIMAL], strict=True)
     )
-    return ValueSet(False, kept, None)
+    return ValueSet(False, (*kept, whole.ranges[DECIMAL]), None)
 
 
 @lru_cache(maxsize=16)
 def of_type(type: Type) -> ValueSet:
-    """Everything that an attribute of a declared type may be; it may be missing too."""
+    """Everything that an attribute of a declared type may be; it may be missing too, and is no decimal."""
     strings: tuple[Atom, ...] | None = () if type is Type.STRING else None
-    kept = tuple(((UNIVERSE[t],) if t is type else ()) for t in ORDERED)
-    return ValueSet(True, kept, strings)
+    kept = (((UNIVERSE[t],) if t is type else ()) for t in ORDERED)
+    return ValueSet(True, (*kept, ()), strings)
 
 
 def intersection(a: ValueSet, b: ValueSet) -> ValueSet:
@@ -118,11 +124,11 @@ def intersection(a: ValueSet, b: ValueSet) -> ValueSet:
     strings = None
     if a.strings is not None and b.strings is not None:
         strings = tuple(dict.fromkeys(a.strings + b.strings))
-    kept = tuple(
-        ranges.intersection(x, y) if x and y else ()
+    kept = [
+        (x if x is y else ranges.intersection(x, y)) if x and y else ()
         for x, y in zip(a.ranges, b.ranges, strict=True)
-    )
-    return ValueSet(a.absent and b.absent, kept, strings)
+    ]
+    return ValueSet(a.absent and b.absent, tuple(kept), strings)
 
 
 def is_empty(a: ValueSet, exact: bool = False) -> bool:
@@ -145,7 +151,7 @@ def is_subset(a: ValueSet, b: ValueSet, exact: bool = False) -> bool:
         return False
     if a.ranges is not b.ranges:
         for x, y in zip(a.ranges, b.ranges, strict=True):
-            if x and not ranges.is_subset(x, y):
+            if x and x is not y and not ranges.is_subset(x, y):
                 return False
     if a.strings is None:
         return True
@@ -180,10 +186,10 @@ def difference(a: ValueSet, b: ValueSet, exact: bool = False) -> list[ValueSet]:
                 f"the exact decision cuts strings by {len(b.strings):,} constraints; "
                 "decide without exact=True"
             )
-        return [*pieces, ValueSet(False, _NONE, a.strings)]
+        return [*pieces, ValueSet(False, NO_RANGES, a.strings)]
     known = a.strings
     for atom in b.strings:
-        pieces.append(ValueSet(False, _NONE, tuple(dict.fromkeys(known + opposite(atom)))))
+        pieces.append(ValueSet(False, NO_RANGES, tuple(dict.fromkeys(known + opposite(atom)))))
         known = (*known, atom)
     return pieces
 
@@ -197,10 +203,10 @@ def union(a: ValueSet, b: ValueSet) -> list[ValueSet]:
     )
     if a.strings is None or b.strings is None or a.strings == b.strings:
         return [joined]
-    return [joined, ValueSet(False, _NONE, a.strings)]
+    return [joined, ValueSet(False, NO_RANGES, a.strings)]
 
 
-def example(a: ValueSet) -> Value | None:
+def example(a: ValueSet) -> Value | Decimal | None:
     """A simple member of the set; None for absence, which is preferred. The set is not empty."""
     if a.absent:
         return None
@@ -208,6 +214,8 @@ def example(a: ValueSet) -> Value | None:
         found = a.ranges[ORDERED.index(type)]
         if found:
             return _simple(type, found)
+    if a.ranges[DECIMAL]:
+        return decimal_ranges.example(_near_zero(*_nearest(a.ranges[DECIMAL])))
     if a.strings is None:
         raise ValueError("an empty set has no example")
     text = automata.witness(a.strings)
@@ -218,13 +226,21 @@ def example(a: ValueSet) -> Value | None:
 
 def _simple(type: Type, found: Ranges) -> Value:
     """A number near zero with few digits, or the end of a range."""
-    low, high = min(found, key=lambda span: 0 if span[0] <= 0 <= span[1] else min(map(abs, span)))
+    low, high = _nearest(found)
     if type is not Type.FLOAT:
-        inside = 0 if low <= 0 <= high else low if low > 0 else high
-        return ranges.value_from_key(type, inside)
+        return ranges.value_from_key(type, _near_zero(low, high))
     for digits in range(17):
         first, last = ranges.float_from_key(low), ranges.float_from_key(high)
         for value in (0.0, round(first / 2 + last / 2, digits), round(first, digits)):
             if low <= ranges.float_key(value) <= high:
                 return value
     return ranges.float_from_key(low)
+
+
+def _nearest(found: Ranges) -> tuple[int, int]:
+    """The range that is nearest to zero."""
+    return min(found, key=lambda span: abs(_near_zero(*span)))
+
+
+def _near_zero(low: int, high: int) -> int:
+    return 0 if low <= 0 <= high else low if low > 0 else high

@@ -22,9 +22,9 @@ from tests.seeds import sizes
         ("name RLIKE '^ab|c'", "name IS NOT NULL"),
         ("NOT (name LIKE 'ab%c')", "name IS NOT NULL"),
         ("x + y > 3", "x IS NOT NULL AND y IS NOT NULL"),
-        ("coalesce(x, 0) > 3", "x >= 3.0"),
+        ("coalesce(x, 0) > 3", "x > 3.0"),
         ("coalesce(x, 5) > 3", "TRUE"),
-        ("x * 2 > 3 AND TRUE", "x >= 1.49999975"),
+        ("x * 2 > 3 AND TRUE", "x > 1.49999975"),
         (
             "year(t) <= 2026",
             "t >= TIMESTAMP '0001-01-01T00:00:00Z' AND t <= TIMESTAMP '2026-12-31T23:59:59.999999Z'",
@@ -32,10 +32,10 @@ from tests.seeds import sizes
         ("left(s, 2) = 'ab'", "s LIKE 'ab%'"),
         ("left(s, 3) = 'ab'", "s = 'ab'"),
         ("x / y IS NULL", "TRUE"),
-        ("x > 12345678901234567.88", "x >= 1.2345678901234564e+16"),
-        ("x <= 12345678901234569.2", "x <= 1.2345678901234574e+16"),
-        ("x = 0.10000000000000000001", "x >= 0.09999999999999998 AND x <= 0.10000000000000003"),
-        ("x < 9223372036854775807.5", "x <= 9.22337203685478e+18"),
+        ("x > 12345678901234567.88", "x > 12345678901234567"),
+        ("x <= 12345678901234569.2", "x <= 12345678901234570"),
+        ("x = 0.10000000000000000001", "x >= 0.1 AND x < 0.10000000000000002"),
+        ("x < 9223372036854775807.5", "x < 9.223372036854776e+18"),
     ],
 )
 def test_constraints(text: str, expected: str) -> None:

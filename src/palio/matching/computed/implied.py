@@ -10,12 +10,12 @@ are what one or two constraints say.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
+from palio.model.decimal_ranges import number_of
 from palio.model.implied import implied as implied_sets
 from palio.model.operators import Op
-from palio.model.outlines import bounds, only_strings
+from palio.model.outlines import WHOLE, bounds, only_strings
 from palio.model.predicate import Constraint
 from palio.model.strings import common_prefix
 from palio.model.values import instant_from_micros
@@ -51,8 +51,7 @@ def _texts(name: str, allowed: ValueSet) -> Iterator[Constraint]:
 
 
 def _bounds(name: str, allowed: ValueSet) -> Iterator[Constraint]:
-    """The least and the greatest number or time, where there is an end. Beyond the last number that is a
-    double there may be decimals, up to the next one."""
+    """The least and the greatest number or time, where there is an end."""
     kind, span = bounds(allowed)
     if span is None or kind not in ("number", "time"):
         return
@@ -60,6 +59,8 @@ def _bounds(name: str, allowed: ValueSet) -> Iterator[Constraint]:
         yield Constraint(name, Op.GE, instant_from_micros(span[0]))
         yield Constraint(name, Op.LE, instant_from_micros(span[1]))
         return
-    for op, end, beyond in ((Op.GE, span[0], -math.inf), (Op.LE, span[1], math.inf)):
-        if math.isfinite(end):
-            yield Constraint(name, op, math.nextafter(end, beyond))
+    low, high = span  # steps: a number, or a gap of decimals between two
+    if low > WHOLE[kind][0]:
+        yield Constraint(name, Op.GT if low % 2 else Op.GE, number_of(low // 2))
+    if high < WHOLE[kind][1]:
+        yield Constraint(name, Op.LT if high % 2 else Op.LE, number_of((high + 1) // 2))

@@ -225,7 +225,7 @@ def _check_covered(identity: Identity, requested: list[tuple[str, Predicate]]) -
             continue
         steps = _exact_steps(grant, asked)
         example = witness(grant, asked, exact=False) if steps <= left else None
-        reason = f"it selects {_short(example.to_json())}" if example is not None else ""
+        reason = f"it selects {_short(example.shown())}" if example is not None else ""
         if example is None:  # the quick test proves nothing
             left -= steps * prod(1 + len(f) for f in grant)  # pieces into which the grant cuts it
             reason = _why_uncovered(grant, asked) if left >= 0 else _UNDECIDED
@@ -249,7 +249,7 @@ def _why_uncovered(grant: Predicate, asked: Filter) -> str:
         return _UNDECIDED
     example = witness(grant, asked)
     return (
-        "not all of it is granted" if example is None else f"it selects {_short(example.to_json())}"
+        "not all of it is granted" if example is None else f"it selects {_short(example.shown())}"
     )
 
 
