@@ -5,8 +5,9 @@ from __future__ import annotations
 from palio.lab.demo.walk import DURABLE, LIVE, walk
 
 CALLS_MAX = 550
-FILES_MAX = 25
-"""They were 22 before messages had headers, which admission reads, and times at which they expire."""
+FILES_MAX = 27
+"""They were 22 before messages had headers, which admission reads, and times at which they expire, and before
+`recipients.py` and `uncommitted.py` were taken out of longer files."""
 
 
 def test_a_message_is_parsed_at_most_once_a_broker() -> None:

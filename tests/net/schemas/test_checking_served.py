@@ -95,7 +95,7 @@ def test_mqtt(tmp_path: Path) -> None:
                     await asyncio.sleep(0.05)
             counts = server.host.snapshot().table.schemas["orders"]
             assert (counts.checked, counts.refused) == (2, 1)
-            assert answers[0].startswith("Not authorized")
+            assert answers[0].startswith("Payload format invalid")
             assert MISSING in answers[0]
 
     run(scene())

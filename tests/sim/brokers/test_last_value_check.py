@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from palio.sim.brokers.core_view import ArrivedMessage
 from palio.sim.brokers.drawing import FAULTS, BrokerSettings, draw
 from palio.sim.brokers.expected import DeliveredMessage, ExpectedDeliveries, PublishedMessage
 from palio.sim.brokers.last_value_check import LastValueChecker, key_of_message
@@ -60,7 +61,8 @@ def test_what_it_sees() -> None:
     assert key == key_of_message(one)
     values = ExpectedDeliveries(SubscriptionSpec("v", "x > 1", last=True), "a", "bob", 0)
     values.members["bob"], values.subscribed_us = 1, 5
-    got = DeliveredMessage("bob", 1, two, False, False, 6)
+    arrival = ArrivedMessage(1, "eve", 2, 0, 1, b"", b"")
+    got = DeliveredMessage("bob", arrival, two, 6)
     values.received["eve", 2] = [got]
     checker.check({"a": {key: ("eve", 2)}, "b": {key: ("eve", 2)}}, [values])
     for held in (
@@ -76,7 +78,7 @@ def test_what_it_sees() -> None:
         checker.check({"a": {key: ("eve", 2)}}, [values])
     checker.arrived(values, got)
     with pytest.raises(Violation, match="after a newer value"):
-        checker.arrived(values, DeliveredMessage("bob", 1, one, False, False, 7))
+        checker.arrived(values, DeliveredMessage("bob", arrival, one, 7))
 
 
 def test_a_key_that_was_forgotten_or_expires_may_have_none() -> None:

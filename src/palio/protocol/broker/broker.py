@@ -65,10 +65,9 @@ class Broker:
         self, settings: Settings, store: Store, now_us: int, random: Callable[[int], bytes], *,
         defers: bool = False, stopwatch: Callable[[], float] | None = None,
     ) -> None:  # fmt: skip
-        self.settings = settings
-        self.now_us = now_us
+        self.settings, self.now_us = settings, now_us
         self.parts = parts = assemble(settings, store, now_us, random, defers)
-        """For the broker itself; others than tests and the simulator must not read it."""
+        """Others than tests and the simulator must not read it."""
         self.listener_acts = ListenerActs(parts)
         self._output, self._links = parts.output, parts.links
         self._handshakes = Handshakes(
@@ -206,7 +205,8 @@ class Broker:
         self._commit = None
         self.parts.messages.committed(ticket, now_us)
         self.parts.data_path.committed(ticket)
-        self.parts.committed(ticket)
+        if self.parts.data_path.retaining.values.uncommitted:
+            self.parts.committed(ticket)
 
     def finished(self, job: BackgroundJob[Any], now_us: int) -> None:
         """The host has run a job."""

@@ -53,6 +53,7 @@ from palio.protocol.wire.batch import (
 from palio.protocol.wire.control import CloseCode
 from palio.protocol.wire.encode import forward_frames
 from palio.protocol.wire.frames import BrokenFrame, Limits
+from palio.protocol.wire.last_values import MARK
 from palio.routing.interest_table import InterestTable
 from palio.routing.matches import Matches
 
@@ -141,7 +142,8 @@ class DataPath:
         self._identities.clear()
         self._admission.cut_off.clear()  # their links are closed, as of those refused
         self.held.refused.clear()  # their links are closed: nothing more arrives from them
-        self._uncommitted.reclaim()
+        if self._table.retired != self._table.reclaimed:
+            self._uncommitted.reclaim()
 
     def _process(self, batch: MessageBatch, source: _Source) -> None:
         came_from = source.came_from
@@ -158,7 +160,7 @@ class DataPath:
             batch, matches = self._admission.permitted(batch, matches, identity)
         if came_from is None and matches.present & SCHEMA:
             batch, matches = self._admission.valid(batch, matches)
-        if came_from is None:
+        if came_from is None and MARK in batch.data:
             batch, refused = self.retaining.admit(batch, self.now_us)
             if refused:
                 batch, matches = self._admission.without(batch, matches, refused)
@@ -289,7 +291,8 @@ class DataPath:
         interfaces = self._table.interfaces
         before = self._store.taken_number(publisher)
         durable = matches.of(DURABLE).grouped(interfaces.__getitem__)
-        taken = self.retaining.publish(batch, durable, self.now_us)
+        publish = self.retaining.publish if MARK in batch.data else self._store.publish
+        taken = publish(batch, durable, self.now_us)
         rows = new_rows(batch, before, taken)
         self.counts.published += len(rows)
         later = self._store.republishing.delayed.rows
@@ -330,7 +333,8 @@ class DataPath:
     def sealed(self, ticket: int) -> None:
         """The commit with this ticket covers what was stored so far."""
         self._uncommitted.seal(ticket)
-        self.retaining.values.sealed(ticket)
+        if self.retaining.values.unsealed:
+            self.retaining.values.sealed(ticket)
 
     def committed(self, ticket: int) -> None:
         """Send committed durable messages to live subscriptions and neighbours."""

@@ -44,16 +44,14 @@ class UncommittedMessages:
 
     def take(self, ticket: int) -> Answered:
         """The batches that the commit with this ticket covers, or an earlier one."""
-        safe = [one for one in self._sealed if one <= ticket]
-        return [answer for one in safe for answer in self._sealed.pop(one)[1]]
+        safe: Answered = []
+        while self._sealed and (first := next(iter(self._sealed))) <= ticket:
+            safe += self._sealed.pop(first)[1]
+        return safe
 
     def reclaim(self) -> None:
         """Let the table reuse slots that occur in no result; no other results are in use."""
-        retired = self._table.retired
-        if retired == self._table.reclaimed:
-            return
-        if self._stored:
-            retired = self._since
+        retired = self._since if self._stored else self._table.retired
         for since, _ in self._sealed.values():
             retired = min(retired, since)
         self._table.reclaim(retired)

@@ -149,8 +149,10 @@ class LastValues:
         self._due: list[tuple[int, bytes]] = []
         """A heap of times at which a key is to be looked at."""
         self._last_us = 0
-        self._stored: list[LastValue] = []
-        self._sealed: dict[int, list[LastValue]] = {}
+        self.unsealed: list[LastValue] = []
+        """What was offered since the last commit began."""
+        self.uncommitted: dict[int, list[LastValue]] = {}
+        """What commits hold that are under way, by ticket."""
         for key, encoded in store.scan(_VALUES):
             value = decoded(_decoder, key, encoded)
             self._note(value)
@@ -198,7 +200,7 @@ class LastValues:
             self.refused += 1
             value = value.gone()
         self._set(value)
-        self._stored.append(value)
+        self.unsealed.append(value)
         return not value.is_gone
 
     def _set(self, value: LastValue) -> None:
@@ -227,14 +229,14 @@ class LastValues:
 
     def sealed(self, ticket: int) -> None:
         """The commit with this ticket covers what was offered so far."""
-        if self._stored:
-            self._sealed[ticket], self._stored = self._stored, []
+        if self.unsealed:
+            self.uncommitted[ticket], self.unsealed = self.unsealed, []
 
     def committed(self, ticket: int) -> list[LastValue]:
         """The values that subscribers may get from now on."""
-        tickets = [one for one in self._sealed if one <= ticket]
+        tickets = [one for one in self.uncommitted if one <= ticket]
         new: list[LastValue] = []
-        for value in [value for one in tickets for value in self._sealed.pop(one)]:
+        for value in [value for one in tickets for value in self.uncommitted.pop(one)]:
             before = self._committed.get(value.key)
             if before is not None and before.order >= value.order:
                 continue

@@ -81,10 +81,12 @@ class SourceTrees:
             self.dropped["astray"] += count
             return None
         hops = [hop for hop, behind in own.behind if not behind.isdisjoint(interested)]
-        if hops and not left:
+        if not hops:
+            return []
+        if not left:
             self.dropped["spent"] += count
             return []
-        next_route = ROUTE_WRITER.encode((left - 1, own.header)) if hops else b""
+        next_route = ROUTE_WRITER.encode((left - 1, own.header))
         return [(hop, next_route) for hop in hops]
 
     def _of(self, net: Topology, source: str) -> SourceHops:

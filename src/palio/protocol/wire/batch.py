@@ -330,6 +330,8 @@ def _common_headers(batch: MessageBatch, rows: list[int]) -> bytes:
 
 def delays(batch: MessageBatch, now_us: int) -> dict[int, int]:
     """The messages that are to be published later, by row, each with its instant."""
+    if not rows_with_headers(batch):
+        return {}
     found = {}
     for headers, rows in header_blocks(batch).items():
         instant = not_before(headers)
@@ -340,6 +342,8 @@ def delays(batch: MessageBatch, now_us: int) -> dict[int, int]:
 
 def expiries(batch: MessageBatch) -> dict[int, int]:
     """The messages that expire, by row, each with its instant."""
+    if not rows_with_headers(batch):
+        return {}
     found = {}
     for headers, rows in header_blocks(batch).items():
         instant = expiry(headers)

@@ -42,7 +42,8 @@ MARK_BYTES: Final = 16
 """More than the header `retained` takes."""
 _SET_BY_BROKERS: Final = frozenset({RETAINED, RETAINED_KEY, RETAINED_US})
 _OWN: Final = _SET_BY_BROKERS | {RETAIN, RETAIN_FORGET}
-_MARK: Final = b"retain"
+MARK: Final = b"retain"
+"""Bytes without it hold no header of this module."""
 
 _names_decoder = msgspec.json.Decoder(list[str])
 _REMEDY = f"the key of a last value is 1 to {NAMES_MAX} different names of attributes"
@@ -101,7 +102,7 @@ def _plain(value: Any) -> tuple[str, object]:
 
 def may_be_retained(data: bytes) -> bool:
     """Whether there may be a header of this module in these bytes. It takes no time."""
-    return _MARK in data
+    return MARK in data
 
 
 def is_about_last_values(headers: Headers) -> bool:
