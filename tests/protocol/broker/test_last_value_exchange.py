@@ -55,6 +55,18 @@ def test_a_new_subscriber_anywhere() -> None:
     assert held(exchange)[0] == held(exchange)[1] == held(exchange)[2]
 
 
+def test_what_has_expired_on_its_way_is_not_given() -> None:
+    exchange = network([("a", "b")])
+    ann, bob = exchange.client("a", "ann"), exchange.client("b", "bob")
+    id = last(bob)
+    retain(ann, "s", s="x", v=1)
+    exchange.run()
+    retain(ann, "s", s="y", v=2, headers=expiring(ann, -1))
+    retain(ann, "s", s="z", v=3, headers=expiring(ann, 9 * SECOND))
+    exchange.run()
+    assert bob.got(id) == [{"s": "x", "v": 1}, {"s": "z", "v": 3}]
+
+
 def test_once_live_and_never_an_older_one_after_a_newer_one() -> None:
     exchange = network([("a", "b"), ("b", "c")])
     ann, bob = exchange.client("a", "ann"), exchange.client("c", "bob")

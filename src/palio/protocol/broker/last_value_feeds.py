@@ -27,6 +27,7 @@ from palio.protocol.interfaces import LiveSubscription
 from palio.protocol.wire.batch import MessageBatch
 from palio.protocol.wire.encode import deliver_pieces
 from palio.protocol.wire.last_values import ValueOrder, marked
+from palio.protocol.wire.message_headers import expiry
 from palio.routing.interest_table import InterestTable
 
 SLICE_STEPS: Final = 1000
@@ -168,7 +169,8 @@ class LastValueFeeds:
         entry = value.entry()._replace(payload=marked(value.payload))
         self.given += 1
         feed.spent += value.size // _BYTES_PER_STEP
-        self._local.occur(feed.link, feed.id, b"".join(deliver_pieces(entry, (feed.id,))))
+        frame = b"".join(deliver_pieces(entry, (feed.id,)))
+        self._local.occur(feed.link, feed.id, frame, value.expires_us)
 
     # ---- values of other brokers
 
@@ -204,5 +206,6 @@ class LastValueFeeds:
                 interface = self._table.interfaces[slot]
                 if interface in self._subscribed:
                     place = cast(LiveSubscription, interface)
-                    frame = b"".join(deliver_pieces(batch.entry(row), (place.id,)))
-                    self._local.occur(place.link, place.id, frame)
+                    entry = batch.entry(row)
+                    frame = b"".join(deliver_pieces(entry, (place.id,)))
+                    self._local.occur(place.link, place.id, frame, expiry(entry.payload))

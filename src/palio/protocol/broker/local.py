@@ -372,18 +372,20 @@ class LocalDelivery:
             for piece in deliver_pieces(entry, tuple(ids[begin : begin + IDS_MAX])):
                 self._output.write(link, piece)
 
-    def occur(self, link: int, id: int, frame: bytes) -> None:
-        """A pattern that a client watches has occurred; `frame` says it."""
+    def occur(self, link: int, id: int, frame: bytes, expires_us: int = 0) -> None:
+        """A pattern that a client watches has occurred, or it gets a last value; `frame` says it."""
         found = self._subscribers.get((link, id))
         if found is None or found[0].is_over:
             return
         one = found[0]
-        if one.credit > 0:
+        if 0 < expires_us <= self.now_us:
+            self.counts.expired += 1
+        elif one.credit > 0:
             one.add_credit(-1)
             self.counts.delivered += 1
             self._output.write(link, frame)
         else:
-            self.waiting.add(one, WaitingMessage(None, frame))
+            self.waiting.add(one, WaitingMessage(None, frame, expires_us))
             self._end_overflowed()
 
     def _end_overflowed(self) -> None:

@@ -46,15 +46,15 @@ class Subscriber:
 
 
 class WaitingMessage:
-    """A message that waits for one or many subscribers, or the frame of an occurrence. It is in memory
-    once."""
+    """A message that waits for one or many subscribers, or the frame of an occurrence or of a last value. It is
+    in memory once."""
 
     __slots__ = ("_entry", "_frame", "expires_us", "holders", "size")
 
-    def __init__(self, entry: Entry | None, frame: bytes = b"") -> None:
+    def __init__(self, entry: Entry | None, frame: bytes = b"", expires_us: int = 0) -> None:
         self._entry, self._frame = entry, frame
         self.size = len(frame) + OVERHEAD_BYTES
-        self.expires_us = 0 if entry is None else expiry(entry.payload)
+        self.expires_us = expires_us if entry is None else expiry(entry.payload)
         if entry is not None:
             self.size += len(entry.attributes) + len(entry.payload) + len(entry.publisher)
         self.holders: dict[str, dict[Subscriber, None]] = {}
