@@ -30,6 +30,9 @@ CHORDS = 2
 class Scene:
     """`note` prints a line. Faults of one target follow each other; those of others overlap."""
 
+    has_true_clocks = True
+    """Those of brokers and clients agree: delays and what expires soon can be judged."""
+
     def __init__(self, plan: Plan, folder: Path, note: Callable[[str], None]) -> None:
         self.plan, self.folder, self.note = plan, folder, note
         self.cluster: Cluster

@@ -30,6 +30,8 @@ def why_no_shifted_clock() -> str | None:
 
 
 class ClockScene(Scene):
+    has_true_clocks = False
+
     def prepare(self, stack: AsyncExitStack) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         library = self.folder / "shifted_clock.so"
