@@ -157,7 +157,7 @@ class Repeats(Enum):
 
     NEVER = "never"
     MARKED = "marked"
-    """As a redelivery: QoS 1 of MQTT."""
+    """As a redelivery: QoS 1 of MQTT. After a restart of the broker they come as new packets."""
 
 
 @dataclass
@@ -171,6 +171,8 @@ class Taken:
     is_durable: bool = True
     deliveries_max: int = 0
     repeats: Repeats = Repeats.NEVER
+    has_pauses: bool = False
+    """Its reader connects again when all is well, too, and then misses best-effort messages."""
     ready_at: float | None = None
     """When it was acknowledged; None: not yet."""
     since: float = inf
@@ -185,13 +187,13 @@ class Taken:
     too_often: set[Id] = field(default_factory=set)
     """They said that they came more often than `deliveries_max`."""
     arrived: dict[Id, tuple[float, float]] = field(default_factory=dict)
-    """Those with terms: first and last."""
+    """First and last: of those with terms, and of those that may come again."""
 
     def came(self, id: Id, is_again: bool, terms: Terms) -> None:
         if self.got[id] and not is_again:
             self.unmarked.add(id)
         self.got[id] += 1
-        if terms is not PLAIN:
+        if terms is not PLAIN or self.repeats is Repeats.MARKED:
             now = time.monotonic()
             self.arrived[id] = self.arrived.get(id, (now, now))[0], now
 
@@ -230,6 +232,10 @@ class Judge:
     def __init__(self, workload: Workload, draws: Draws, late_s: float) -> None:
         self._pool, self._draws, self._late_s = workload.pool, draws, late_s
         self._chosen: dict[str, set[int]] = {}
+        self.best_effort: set[Id] = set()
+        """What was published so."""
+        self.restarts: dict[str, list[float]] = defaultdict(list)
+        """By broker: when it went down."""
 
     def published(self, sent: Iterable[Sent]) -> Published:
         found: Published = defaultdict(list)
@@ -254,11 +260,12 @@ class Judge:
     def required(self, taken: Taken, published: Published, since: float) -> set[Id]:
         """What matches, was published from then on, and does not expire too soon."""
         terms = self._draws.terms
+        missed = self.best_effort if taken.has_pauses else set[Id]()
         return {
             id
             for which in self._selects(taken.text)
             for id, at in published[which]
-            if at >= since and not terms(id).is_short
+            if at >= since and id not in missed and not terms(id).is_short
         }
 
     def faults(
@@ -279,12 +286,19 @@ class Judge:
             "missing": required - taken.settled - given_up,
             "doubled": doubled if taken.repeats is Repeats.NEVER else set[Id](),
             "unwanted": taken.got.keys() - allowed,
-            "unmarked": taken.unmarked,
+            "unmarked": {id for id in taken.unmarked if not self._may_be_new(id, taken)},
             "miscounted": taken.too_often,
             "early": {id for id, (first, _) in taken.arrived.items() if self._early(id, first, sent)},
             "late": {id for id, (_, last) in taken.arrived.items() if self._late(id, last, sent)},
         }  # fmt: skip
         return {kind: sorted(ids) for kind, ids in found.items() if ids}
+
+    def _may_be_new(self, id: Id, taken: Taken) -> bool:
+        """It comes again, and its broker has restarted between the two."""
+        if taken.repeats is not Repeats.MARKED:
+            return False
+        first, last = taken.arrived[id]
+        return any(first - self._late_s < at < last for at in self.restarts[taken.home])
 
     def _early(self, id: Id, first: float, sent: dict[str, Sent]) -> bool:
         delay = self._draws.terms(id).delay

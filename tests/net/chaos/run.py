@@ -23,6 +23,7 @@ from typing import TypeAlias
 import palio
 from palio.net.client import Client
 from tests.net.chaos.dead_letters import DELIVERIES_MAX, Collector, DeadLetter
+from tests.net.chaos.listeners import LISTENING, MQTT, EventReader, MqttReader, taken_by
 from tests.net.chaos.log import Log
 from tests.net.chaos.plans import CLIENTS, Plan, drawn
 from tests.net.chaos.reading import collect, read
@@ -58,7 +59,7 @@ class Chaos:
         self._draws = Draws(plan.seed, plan.messages // CLIENTS, scene.has_true_clocks)
         self._judge = Judge(self._workload, self._draws, plan.lasts_s + LATE_S)
         self._log = Log()
-        self._scene = scene(plan, folder, self._log.say)
+        self._scene = scene(plan, folder, self._log.say, self._judge.restarts)
         self._clients: dict[str, Client] = {}
         self._taken: list[Taken] = []
         self._collectors: list[Collector] = []
@@ -115,6 +116,7 @@ class Chaos:
             subscribing.append(self._subscribe(name, LIVE, tasks))
         subscribing += [self._subscribe(name, LIMITED, tasks) for name in LIMITS]
         subscribing += [self._collect(name, text, tasks) for name, text in COLLECTORS.items()]
+        subscribing += [self._listen(*item, tasks) for item in self._scene.listeners.items()]
         await asyncio.gather(*subscribing)
         await self._scene.agreed()
         self._log.say(f"{len(subscribing)} subscriptions")
@@ -146,6 +148,17 @@ class Chaos:
         tasks.append(self._readers.create_task(reading))
         await made.ready()
 
+    async def _listen(self, listener: str, address: str, tasks: list[asyncio.Task[None]]) -> None:
+        """A reader that is no client of Palio."""
+        predicate = self._workload.predicate()
+        taken = taken_by(listener, predicate)
+        self._taken.append(taken)
+        kind = MqttReader if listener == MQTT else EventReader
+        reader = kind(address, taken, predicate, self._draws)
+        tasks.append(self._readers.create_task(reader.run()))
+        await reader.ready.wait()
+        taken.ready_at = taken.since = time.monotonic()
+
     # ---- messages
 
     async def _publish(self, name: str, count: int) -> None:
@@ -167,6 +180,8 @@ class Chaos:
         for index, one in enumerate(which, first):
             id, message = Id(sent.client, index), self._workload.pool[one]
             terms = self._draws.terms(id)
+            if not durable:
+                self._judge.best_effort.add(id)
             if terms is PLAIN:
                 plain.append((message, id.body))
             else:
@@ -321,6 +336,7 @@ class Chaos:
             f"{sum(t.returned.total() for t in self._taken):,} given back, "
             f"{sum(len(t.rejected) for t in self._taken):,} rejected, "
             f"dead letters by reason {dict(sorted(reasons.items()))}"
+            + "".join(f", {t.name} {_numbers(t)}" for t in self._taken if t.client in LISTENING)
         )
 
     async def _told(self, id: Id, taken: Taken) -> list[str]:
@@ -342,6 +358,11 @@ class Chaos:
             f"{(taken.ready_at or 0) - self._log.began:.2f} s, got {taken.got[id]} times",
             *(says or ["      no broker would deliver it"]),
         ]
+
+
+def _numbers(taken: Taken) -> str:
+    again = taken.got.total() - len(taken.got)
+    return f"got {len(taken.got):,}, and {again:,} again"
 
 
 def _worded(wrong: Counter[str]) -> str:

@@ -52,7 +52,7 @@ class ClockScene(Scene):
         name = fault.target
         match fault.kind.split():
             case ["clock", "kill"]:  # it finds another time when it starts
-                self.cluster.kill(name)
+                self.kill(name)
                 await asyncio.sleep(fault.lasts_s / 2)
                 self._set(name, (2 * fault.detail - 1) * 3600)
                 self.cluster.start(name)
