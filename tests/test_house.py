@@ -56,6 +56,7 @@ MIRRORS_NOTHING = {
     "net/listeners/http/test_openapi.py": "the description of the interface, openapi.json",
     "net/test_chaos.py": "a whole network under faults",
     "net/test_faults.py": "tests tests/net/faults.py, on which the chaos test rests",
+    "net/test_judgement.py": "tests tests/net/judgement.py, which judges the chaos test",
     "sim/brokers/test_broken_brokers.py": "broken brokers, disks and sessions are caught",
     "sim/brokers/test_mutants.py": "broken parts of a broker are caught",
     "sim/brokers/test_scenarios.py": "tests/sim/brokers/scenarios",

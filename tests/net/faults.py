@@ -124,6 +124,8 @@ class Line:
             if self._left is not None:
                 data = data[: self._left]
                 self._left -= len(data)
+            if writer.is_closing():  # cut meanwhile; uvloop raises RuntimeError where it is closed
+                raise ConnectionResetError
             writer.write(data)
             if self._left == 0:
                 self._left = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+from tests.net.chaos.listeners import LISTENING
+
 BROKERS = 5
 CLIENTS = 20
 
@@ -31,7 +33,7 @@ DATABASE = "database"
 class Fault:
     kind: str
     target: str
-    """A broker, a link as "b1-b2", a client, or the database."""
+    """A broker, a link as "b1-b2", a client, a listener, or the database."""
     lasts_s: float
     detail: float = 0.0
 
@@ -103,7 +105,7 @@ def _fault(kind: str, plan: Plan, links: list[str], random: Random) -> Fault:
     elif kind in _OF_BROKERS or kind.startswith("clock"):
         target = f"b{random.randint(1, BROKERS)}"
     elif kind.startswith("client"):
-        target = f"c{random.randint(1, CLIENTS)}"
+        target = random.choice([*(f"c{number}" for number in range(1, CLIENTS + 1)), *LISTENING])
     else:
         target = random.choice(links)
     least = plan.lasts_s_min / plan.lasts_s or 0.1

@@ -1,6 +1,7 @@
 """Five brokers, a ring with chords, with a line that can fail for each link and each client.
 
     clients c1..c20 ══ a line each ══▶ brokers b1..b5, a line for each link
+    mqtt, http      ══ a line each ══▶ the listeners of two of them
                                        killed, restarted, frozen, thawed
                     lines: cut, silenced, stalled, delayed, broken in the middle of a frame
 
@@ -19,8 +20,10 @@ from pathlib import Path
 import palio
 from palio.net.cluster import Cluster, local_cluster
 from palio.net.cluster.configuration import Toml
+from palio.net.cluster.ports import HOST, free_ports
 from palio.net.storage.sqlite import SqliteStore
 from palio.protocol.durability.message_store import MessageStore
+from tests.net.chaos.listeners import LISTENING, possible, section
 from tests.net.chaos.plans import BROKERS, Fault, Plan
 from tests.net.faults import Line
 
@@ -28,13 +31,28 @@ CHORDS = 2
 
 
 class Scene:
-    """`note` prints a line. Faults of one target follow each other; those of others overlap."""
+    """`note` prints a line; `restarts` says of each broker when it went down. Faults of one target follow
+    each other; those of others overlap."""
 
-    def __init__(self, plan: Plan, folder: Path, note: Callable[[str], None]) -> None:
+    has_true_clocks = True
+    """Those of brokers and clients agree: delays and what expires soon can be judged."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        folder: Path,
+        note: Callable[[str], None],
+        restarts: dict[str, list[float]],
+    ) -> None:
         self.plan, self.folder, self.note = plan, folder, note
+        self.restarts = restarts
         self.cluster: Cluster
         self.took_s: dict[str, list[float]] = {}
         """How long takeovers took, by what was waited for."""
+        self.listeners: dict[str, str] = {}
+        """Where readers that are no clients of Palio connect to: MQTT, HTTP."""
+        self.own_settings: dict[str, Toml] = {}
+        """Of the brokers with a listener."""
         self._lines: dict[str, Line] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
@@ -65,8 +83,20 @@ class Scene:
             line = await stack.enter_async_context(Line(str(cluster.addresses[pair])))
             cluster.addresses[pair] = line.address
             self._lines["-".join(pair)] = line
+        await self._listen(stack)
         self.prepare(stack)
         await stack.enter_async_context(cluster)
+
+    async def _listen(self, stack: AsyncExitStack) -> None:
+        """The listeners for those that are no clients of Palio."""
+        listeners = possible()
+        ports = free_ports(0, len(listeners))
+        for name, port in zip(listeners, ports, strict=True):
+            self.own_settings[LISTENING[name]] = section(name, port)
+            line = await stack.enter_async_context(Line(f"{HOST}:{port}"))
+            self._lines[name] = line
+            self.listeners[name] = line.address
+        self.cluster.own_settings.update(self.own_settings)
 
     def prepare(self, stack: AsyncExitStack) -> None:
         """Called before the brokers start."""
@@ -110,9 +140,13 @@ class Scene:
         for times in range(2 if fault.kind == "kill twice" else 1):
             if times:  # the second comes while it starts, or soon after
                 await asyncio.sleep(2 * fault.detail)
-            cluster.kill(name)
+            self.kill(name)
             await asyncio.sleep(fault.lasts_s / 2)
             cluster.start(name)
+
+    def kill(self, name: str) -> None:
+        self.restarts[name].append(time.monotonic())
+        self.cluster.kill(name)
 
     async def _hit_line(self, line: Line, fault: Fault) -> None:
         match fault.kind.removeprefix("client "):

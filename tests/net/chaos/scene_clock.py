@@ -30,6 +30,8 @@ def why_no_shifted_clock() -> str | None:
 
 
 class ClockScene(Scene):
+    has_true_clocks = False
+
     def prepare(self, stack: AsyncExitStack) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         library = self.folder / "shifted_clock.so"
@@ -50,7 +52,7 @@ class ClockScene(Scene):
         name = fault.target
         match fault.kind.split():
             case ["clock", "kill"]:  # it finds another time when it starts
-                self.cluster.kill(name)
+                self.kill(name)
                 await asyncio.sleep(fault.lasts_s / 2)
                 self._set(name, (2 * fault.detail - 1) * 3600)
                 self.cluster.start(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from random import Random
@@ -48,7 +49,8 @@ class ConfigScene(Scene):
         return TOKEN if int(client[1:]) % 2 else None
 
     def _apply(self, name: str) -> None:
-        own: Toml = {**self._restarted[name], **self._grants[name]}
+        listeners = self.own_settings.get(name, {})
+        own: Toml = {**listeners, **self._restarted[name], **self._grants[name]}
         self.cluster.own_settings[name] = own
 
     async def hit(self, fault: Fault) -> None:
@@ -59,8 +61,9 @@ class ConfigScene(Scene):
                 self._apply(name)
                 self.note(f"{name} restarts with {self._restarted[name]}")
                 if kill:
-                    self.cluster.kill(name)
+                    self.kill(name)
                 else:
+                    self.restarts[name].append(time.monotonic())
                     await asyncio.to_thread(self.cluster.stop, name)
                 await asyncio.sleep(fault.lasts_s / 2)
                 self.cluster.start(name)

@@ -52,7 +52,7 @@ class DiskScene(Scene):
         try:
             if fault.kind.endswith("kill"):
                 await asyncio.sleep(fault.lasts_s / 3)
-                self.cluster.kill(name)
+                self.kill(name)
                 await asyncio.sleep(fault.lasts_s / 3)
                 os.truncate(ballast, max(0, ballast.stat().st_size - _TO_START))
                 self.cluster.start(name)
