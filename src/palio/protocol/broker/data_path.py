@@ -49,6 +49,7 @@ from palio.protocol.wire.batch import (
     expiries,
     joined,
     new_rows,
+    rows_with_headers,
 )
 from palio.protocol.wire.control import CloseCode
 from palio.protocol.wire.encode import forward_frames
@@ -160,7 +161,7 @@ class DataPath:
             batch, matches = self._admission.permitted(batch, matches, identity)
         if came_from is None and matches.present & SCHEMA:
             batch, matches = self._admission.valid(batch, matches)
-        if came_from is None and MARK in batch.data:
+        if came_from is None and rows_with_headers(batch) and MARK in batch.data:
             batch, refused = self.retaining.admit(batch, self.now_us)
             if refused:
                 batch, matches = self._admission.without(batch, matches, refused)
@@ -291,7 +292,8 @@ class DataPath:
         interfaces = self._table.interfaces
         before = self._store.taken_number(publisher)
         durable = matches.of(DURABLE).grouped(interfaces.__getitem__)
-        publish = self.retaining.publish if MARK in batch.data else self._store.publish
+        is_plain = not rows_with_headers(batch) or MARK not in batch.data
+        publish = self._store.publish if is_plain else self.retaining.publish
         taken = publish(batch, durable, self.now_us)
         rows = new_rows(batch, before, taken)
         self.counts.published += len(rows)

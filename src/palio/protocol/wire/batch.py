@@ -80,7 +80,7 @@ class MessageBatch:
     """
 
     __slots__ = (
-        "_column", "_messages", "_publishers", "count", "data", "durable", "names", "rows",
+        "_column", "_messages", "_publishers", "_rows_with_headers", "count", "data", "durable", "names", "rows",
     )  # fmt: skip
 
     def __init__(self, data: bytes, names: bytes, rows: Any, durable: bool) -> None:
@@ -92,6 +92,7 @@ class MessageBatch:
         self._column: Any = None
         self._messages: dict[int, Message] | None = None
         self._publishers: list[str] | None = None
+        self._rows_with_headers: list[int] | None = None
 
     @classmethod
     def of(cls, entries: Iterable[Entry], *, durable: bool = False) -> MessageBatch:
@@ -287,7 +288,13 @@ def _array(rows: Sequence[tuple[int, ...]]) -> Any:
 
 
 def rows_with_headers(batch: MessageBatch) -> list[int]:
-    """The messages that have headers, and those whose payload is cut off."""
+    """The messages that have headers, and those whose payload is cut off. Several parts ask."""
+    if batch._rows_with_headers is None:
+        batch._rows_with_headers = _find_headers(batch)
+    return batch._rows_with_headers
+
+
+def _find_headers(batch: MessageBatch) -> list[int]:
     rows, data, found = batch.rows, batch.data, list[int]()
     if batch.count < KERNEL_MIN:
         for row, (begin, end) in enumerate(rows[:, PAYLOAD : END + 1].tolist()):
